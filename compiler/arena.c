@@ -1,0 +1,112 @@
+/* Chunks in a list, newest first; an object is the next aligned piece of the newest chunk. */
+#include "arena.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CHUNK_BYTES = 64 * 1024, ALIGNMENT = 16 };
+
+struct chunk {
+    struct chunk *older;
+    size_t used, size;
+    _Alignas(ALIGNMENT) unsigned char bytes[];
+};
+
+struct arena {
+    struct chunk *newest;
+};
+
+static _Noreturn void out_of_memory(void)
+{
+    fputs("mlpc: error: out of memory\n", stderr);
+    exit(EXIT_ENVIRONMENT);
+}
+
+struct arena *arena_new(void)
+{
+    struct arena *arena = calloc(1, sizeof *arena);
+    if (!arena)
+        out_of_memory();
+    return arena;
+}
+
+void arena_free(struct arena *arena)
+{
+    for (struct chunk *chunk = arena->newest, *older; chunk; chunk = older) {
+        older = chunk->older;
+        free(chunk);
+    }
+    free(arena);
+}
+
+static struct chunk *add_chunk(struct arena *arena, size_t size)
+{
+    size_t bytes;
+    struct chunk *chunk = NULL;
+    if (CHECKED_ADD(sizeof *chunk, size, &bytes))
+        chunk = calloc(1, bytes);
+    if (!chunk)
+        out_of_memory();
+    chunk->size = size;
+    chunk->older = arena->newest;
+    arena->newest = chunk;
+    return chunk;
+}
+
+void *arena_alloc(struct arena *arena, size_t size)
+{
+#ifdef MLPC_ARENA_PER_OBJECT
+    struct chunk *chunk = add_chunk(arena, size);
+#else
+    struct chunk *chunk = arena->newest;
+    if (!chunk || chunk->size - chunk->used < size)
+        chunk = add_chunk(arena, size > CHUNK_BYTES ? size : CHUNK_BYTES);
+#endif
+    void *object = chunk->bytes + chunk->used;
+    size_t used;
+    if (!CHECKED_ADD(chunk->used, size, &used) || !CHECKED_ADD(used, (size_t)ALIGNMENT - 1, &used))
+        out_of_memory();
+    used -= used % ALIGNMENT;
+    chunk->used = used < chunk->size ? used : chunk->size;
+    return object;
+}
+
+void *arena_array(struct arena *arena, size_t count, size_t size)
+{
+    size_t bytes;
+    if (!CHECKED_MUL(count, size, &bytes))
+        out_of_memory();
+    return arena_alloc(arena, bytes);
+}
+
+void *arena_grow(struct arena *arena, const void *old, size_t used, size_t count, size_t size)
+{
+    void *bigger = arena_array(arena, count, size);
+    if (used)
+        memcpy(bigger, old, used * size);
+    return bigger;
+}
+
+char *arena_copy(struct arena *arena, const char *text, size_t length)
+{
+    char *copy = arena_array(arena, length + 1, 1);
+    memcpy(copy, text, length);
+    return copy;
+}
+
+char *arena_format(struct arena *arena, const char *format, ...)
+{
+    va_list args, again;
+    va_start(args, format);
+    va_copy(again, args);
+    int length = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    if (length < 0)
+        out_of_memory();
+    char *text = arena_array(arena, (size_t)length + 1, 1);
+    vsnprintf(text, (size_t)length + 1, format, again);
+    va_end(again);
+    return text;
+}

@@ -1,0 +1,138 @@
+/* What will run: steps in order, each a tape of operations over values at fixed places. Everything is decided here
+ * (names, offsets, leading dimensions, epilogues, comments), so that the emitters only print.
+ *
+ * A step computes one value, row by row. Its tape is a list of operations; an operation reads earlier operations of
+ * the same tape, values stored by earlier steps, packed parameters and numbers. A product is a step whose first
+ * operation is OP_LINEAR; what follows it is its epilogue. */
+#ifndef MLPC_PLAN_H
+#define MLPC_PLAN_H
+
+#include "graph.h"
+
+enum target { TARGET_CPU, TARGET_CUDA };
+
+enum place {
+    PLACE_ARENA,                    /* at buffer.offset of the arena */
+    PLACE_INPUT,                    /* the caller's array for input `port` (CPU) */
+    PLACE_OUTPUT,                   /* the caller's array for output `port` (CPU) */
+};
+
+/* Storage of max_batch rows. Values may share one: a slice looks into it, the parts of a concat fill it. */
+struct buffer {
+    enum place place;
+    int port;                       /* PLACE_INPUT, PLACE_OUTPUT: which; PLACE_ARENA: -1 */
+    int64_t row_bytes;
+    int first, last;                /* steps between which its content matters, inclusive; -1 is before the first
+                                       step, plan.steps.count behind the last */
+    int64_t offset;                 /* bytes into the arena, aligned to plan.alignment */
+};
+
+/* A tensor that is stored: element (r, c) stands at buffer start + (r * ld + column + c) * dtype_size. */
+struct value {
+    const char *name;               /* unique in the plan, a good C identifier after any prefix */
+    enum dtype dtype;               /* f32, f16, bf16 */
+    int64_t width, ld, column;      /* elements */
+    int buffer;
+};
+
+/* A parameter as packed: row-major [rows, cols], dense. */
+struct packed {
+    const char *name;               /* unique, a good C identifier after any prefix: "fc1_weight" */
+    const char *label;              /* what it is made of, for people: "fc1.weight", "bn folded into fc1.weight" */
+    const struct param *param;
+    enum dtype round;               /* values are rounded to this first, */
+    enum dtype dtype;               /* and stored as this: f32, f16, bf16 */
+    int64_t rows, cols;
+    int64_t offset;                 /* bytes behind the blob's header, aligned to plan.alignment */
+};
+
+enum operand_kind { OPERAND_NONE, OPERAND_OP, OPERAND_VALUE, OPERAND_PARAM, OPERAND_NUMBER };
+
+struct operand {
+    enum operand_kind kind;
+    int index;                      /* of the tape's operation, the plan's value or packed parameter */
+    double number;
+};
+
+struct tape_op {
+    enum op op;
+    int64_t width;
+    struct operand in[3];           /* tensors first, then parameters: LINEAR x, weight, bias; LAYERNORM x, weight,
+                                       bias; RMSNORM x, weight; AFFINE x, scale, shift. NONE where absent. A tensor
+                                       of width 1 stretches in a MAP operation */
+    double attr[2];
+};
+
+/* The cuBLASLt epilogue of a product on the CUDA target. */
+enum epilogue {
+    EPILOGUE_DEFAULT, EPILOGUE_BIAS, EPILOGUE_RELU, EPILOGUE_RELU_BIAS, EPILOGUE_GELU, EPILOGUE_GELU_BIAS
+};
+
+struct step {
+    const char *name;               /* "h1": the value it computes */
+    const char *function;           /* "step_0_h1": unique, a good C identifier */
+    const char *text;               /* "h1 = relu(linear(x, fc1))" */
+    int line;                       /* of the spec */
+    struct span span;
+    VEC(struct tape_op) tape;
+    int out;                        /* the value stored */
+    /* of a product */
+    bool product;
+    int64_t n, k;                   /* columns out, columns in */
+    enum epilogue epilogue;         /* CUDA */
+    int residual;                   /* CUDA: the value that is C with beta = 1, or -1 */
+};
+
+struct plan_port {
+    const char *name;
+    enum dtype dtype;
+    int64_t width;
+    int value;                      /* where the network reads or leaves it */
+};
+
+enum { WEIGHTS_HEADER_BYTES = 256 };
+
+struct plan {
+    struct arena *arena;
+    enum target target;
+    const char *name;               /* the model's, as in the spec */
+    const char *prefix;             /* of every public C name; the model's name unless that would clash */
+    const char *spec;               /* file name of the spec, without folders */
+    uint64_t spec_checksum;         /* FNV-1a of its bytes */
+    enum dtype dtype;
+    int64_t *batches;               /* ascending */
+    int batch_count;
+    int64_t max_batch;
+    int64_t alignment;              /* of buffers and parameters: 64 on a CPU, 256 on a GPU */
+    VEC(struct plan_port) inputs;
+    VEC(struct plan_port) outputs;
+    VEC(struct value) values;
+    VEC(struct buffer) buffers;
+    VEC(struct packed) params;
+    VEC(struct step) steps;
+    int64_t arena_bytes;            /* of the buffers in the arena */
+    int64_t weights_bytes;          /* of the packed parameters, without the header */
+    uint64_t weights_layout;        /* checksum of the packed parameters' names, types, sizes and offsets */
+};
+
+struct plan_request {
+    enum target target;
+    const char *spec;
+    uint64_t spec_checksum;
+};
+
+struct fusion;
+
+/* NULL after a recorded error (sizes that do not fit). */
+struct plan *plan_make(const struct graph *graph, const struct fusion *fusion, const struct source *source,
+                       const struct plan_request *request, struct diags *diags);
+
+/* memory.c: gives every arena buffer its offset; false if the size in bytes does not fit. */
+bool memory_assign(struct plan *plan);
+
+void plan_dump(const struct plan *plan, FILE *to);
+void memory_dump(const struct plan *plan, FILE *to);
+/* Asserts what the emitters rely on: operand order, no two live buffers overlap, alignment. */
+void plan_check(const struct plan *plan);
+
+#endif
