@@ -1,0 +1,123 @@
+# mlpc: the compiler build/mlpc, the runtime build/runtime/, and the tests.
+#
+#   make deps     installs what is missing (Debian, Ubuntu)     make check    runs every test that this machine can run
+#   make          builds compiler and runtime                   make asan     the same under sanitizers, in build/asan
+#   make demo     reads 360 handwritten digits                  make golden   refreshes texts that tests hold output to
+#   make clean    removes build/
+#
+# V=1 shows whole commands. Sources are found by wildcard; header dependencies follow by themselves.
+
+B         = build
+CC        = gcc
+CXX       = g++
+CFLAGS    = -O2 -g
+SANITIZE  =
+WARN      = -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes
+STD       = -std=c11 -D_GNU_SOURCE
+COMPILE   = $(CC) $(STD) $(WARN) $(CFLAGS) $(SANITIZE) -MMD -MP
+LINK      = $(CC) $(CFLAGS) $(SANITIZE)
+
+# `make deps check` must not compile before the packages are there, in parallel either.
+DEPS      = $(filter deps,$(MAKECMDGOALS))
+
+ifeq ($(V),1)
+say       =
+else
+say       = @printf '  %-6s %s\n' $(1) $@;
+endif
+
+PARSER    = $(B)/compiler/lex.c $(B)/compiler/lex.h $(B)/compiler/parse.c $(B)/compiler/parse.h
+COMPILER  = $(patsubst %.c,$(B)/%.o,$(wildcard compiler/*.c)) $(B)/compiler/lex.o $(B)/compiler/parse.o
+PASSES    = $(filter-out $(B)/compiler/main.o,$(COMPILER))
+RUNTIME   = $(patsubst %.c,$(B)/%.o,$(filter-out $(wildcard runtime/cuda*.c),$(wildcard runtime/*.c)))
+# What generated code includes, and the CUDA half, which is compiled together with it.
+SHIPPED   = $(addprefix $(B)/,$(wildcard runtime/*.h runtime/*.cuh runtime/*.cu runtime/cuda*.c))
+UNITS     = $(patsubst tests/unit/%.c,$(B)/tests/%,$(wildcard tests/unit/*.c))
+TOOLS     = $(B)/tests/run_cases $(B)/tests/show_digits
+
+all: $(B)/mlpc $(B)/runtime/libmlprt.a $(SHIPPED)
+
+$(B)/mlpc: $(COMPILER)
+	$(call say,LINK)$(LINK) -o $@ $^ -ljansson -lm
+
+$(B)/runtime/libmlprt.a: $(RUNTIME)
+	$(call say,AR)rm -f $@ && ar rcsD $@ $^
+
+$(SHIPPED): $(B)/%: %
+	$(call say,COPY)mkdir -p $(@D) && cp $< $@
+
+$(B)/compiler/parse.c $(B)/compiler/parse.h &: compiler/parse.y | $(DEPS)
+	$(call say,BISON)mkdir -p $(@D) && bison -Wall -Werror -o $(B)/compiler/parse.c --header=$(B)/compiler/parse.h $<
+
+$(B)/compiler/lex.c $(B)/compiler/lex.h &: compiler/lex.l | $(DEPS)
+	$(call say,FLEX)mkdir -p $(@D) && flex -o $(B)/compiler/lex.c --header-file=$(B)/compiler/lex.h $<
+
+$(B)/compiler/%.o: compiler/%.c | $(PARSER)
+	$(call say,CC)$(COMPILE) -Icompiler -I$(B)/compiler -c -o $@ $<
+
+# Code that flex and bison wrote answers to their idea of warnings.
+$(B)/compiler/%.o: $(B)/compiler/%.c | $(PARSER)
+	$(call say,CC)$(filter-out $(WARN),$(COMPILE)) -Icompiler -I$(B)/compiler -c -o $@ $<
+
+$(B)/runtime/%.o: runtime/%.c | $(DEPS)
+	$(call say,CC)mkdir -p $(@D) && $(COMPILE) -Iruntime -c -o $@ $<
+
+# ---- Tests ----
+
+$(B)/tests/%.o: tests/%.c | $(PARSER)
+	$(call say,CC)mkdir -p $(@D) && $(COMPILE) -Icompiler -I$(B)/compiler -Iruntime -Itests -c -o $@ $<
+
+$(B)/tests/runtime_%: $(B)/tests/unit/runtime_%.o $(B)/runtime/libmlprt.a
+	$(call say,LINK)$(LINK) -o $@ $^ -lcmocka -lopenblas -lpthread -lm
+
+$(B)/tests/test_%: $(B)/tests/unit/test_%.o $(PASSES)
+	$(call say,LINK)$(LINK) -o $@ $^ -lcmocka -ljansson -lm
+
+$(B)/tests/run_cases: $(addprefix $(B)/tests/,run_cases.o compare.o command.o)
+	$(call say,LINK)$(LINK) -o $@ $^ -ljansson -lm
+
+$(B)/tests/show_digits: $(addprefix $(B)/tests/,demo/show_digits.o compare.o)
+	$(call say,LINK)$(LINK) -o $@ $^ -lm
+
+check: all $(UNITS) $(TOOLS)
+	@SANITIZE="$(SANITIZE)" tests/check.sh $(B) $(UNITS)
+
+# Compiler, runtime, tests and the programs they generate, all with sanitizers; each object of an arena its own malloc.
+asan:
+	@$(MAKE) --no-print-directory check B=build/asan CFLAGS='-O1 -g -fno-omit-frame-pointer' \
+	    SANITIZE='-fsanitize=address,undefined -DMLPC_ARENA_PER_OBJECT'
+
+golden: all
+	@tests/golden.sh $(B) refresh
+	@tests/messages.sh $(B)/mlpc refresh
+
+# ---- The demo ----
+
+demo: all $(B)/tests/show_digits
+	$(B)/mlpc --exe --target=cpu -o $(B)/digits specs/digits.mlp
+	$(B)/digits specs/digits_x.npy $(B)/digits_y.npy
+	@$(B)/tests/show_digits specs/digits_x.npy $(B)/digits_y.npy specs/digits_labels.npy
+	$(B)/digits --bench --batch 360
+
+# ---- Packages ----
+
+TOOLS_NEEDED     = gcc g++ flex bison pkg-config
+LIBRARIES_NEEDED = jansson openblas cmocka
+
+deps:
+	@missing=; \
+	for tool in $(TOOLS_NEEDED); do command -v $$tool >/dev/null || missing="$$missing $$tool"; done; \
+	for name in $(LIBRARIES_NEEDED); do pkg-config --exists $$name 2>/dev/null || missing="$$missing lib$$name-dev"; done; \
+	if [ -n "$$missing" ]; then \
+	    echo "installing$$missing"; \
+	    if [ "$$(id -u)" = 0 ]; then root=; else root=sudo; fi; \
+	    $$root apt-get update && \
+	    $$root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $$missing; \
+	fi </dev/null
+
+clean:
+	rm -rf build
+
+.PHONY: all check asan golden demo deps clean
+.SECONDARY:
+-include $(shell find $(B) -name '*.d' 2>/dev/null)

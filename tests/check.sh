@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# Runs every test and adds up: check.sh BUILD UNIT...
+# A suite ends with a line "NAME: N passed, N failed[, N skipped]"; a unit test says "ok" or "not ok" for each of its
+# tests (TAP). One that says neither counts as a single test.
+set -u
+cd "$(dirname "$0")/.." || exit 1
+build=$1
+shift
+passed=0 failed=0 skipped=0
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+
+export CMOCKA_MESSAGE_OUTPUT=tap
+export OPENBLAS_NUM_THREADS=2
+if [ -n "${SANITIZE:-}" ]; then
+    # Generated programs too. A report is status 99, which no test expects.
+    export CC="gcc -fsanitize=address,undefined"
+    export ASAN_OPTIONS=exitcode=99 UBSAN_OPTIONS=exitcode=99:halt_on_error=1:print_stacktrace=1
+fi
+
+add() { passed=$((passed + $1)) failed=$((failed + $2)) skipped=$((skipped + $3)); }
+
+# suite NAME COMMAND...
+suite() {
+    local name=$1 status line
+    shift
+    "$@" </dev/null 2>&1 | tee "$log"
+    status=${PIPESTATUS[0]}
+    line=$(grep -E '[0-9]+ passed, [0-9]+ failed' "$log" | tail -n 1)
+    if [[ $line =~ ([0-9]+)\ passed,\ ([0-9]+)\ failed(,\ ([0-9]+)\ skipped)? ]]; then
+        add "${BASH_REMATCH[1]}" "${BASH_REMATCH[2]}" "${BASH_REMATCH[4]:-0}"
+        [ "$status" = 0 ] || [ "${BASH_REMATCH[2]}" != 0 ] || { echo "FAILED $name: status $status"; add 0 1 0; }
+    else
+        [ "$status" = 0 ] && add 1 0 0 || { echo "FAILED $name: status $status"; add 0 1 0; }
+    fi
+}
+
+unit() {
+    local name status good bad
+    name=$(basename "$1")
+    "$1" </dev/null >"$log" 2>&1
+    status=$?
+    good=$(grep -c '^ok ' "$log")
+    bad=$(grep -c '^not ok ' "$log")
+    [ "$status" != 0 ] && [ "$bad" = 0 ] && bad=1
+    [ "$status" = 0 ] && [ "$good" = 0 ] && good=1
+    [ "$bad" = 0 ] || cat "$log"
+    echo "$name: $good passed, $bad failed"
+    add "$good" "$bad" 0
+}
+
+for program; do
+    unit "$program"
+done
+mkdir -p "$build/cases"
+suite messages tests/messages.sh "$build/mlpc"
+suite golden tests/golden.sh "$build"
+suite compiler tests/compiler.sh "$build"
+suite program tests/program.sh "$build"
+suite library tests/library/library.sh "$build"
+suite cuda tests/cuda.sh "$build"
+suite cases "$build/tests/run_cases" "$build/mlpc" "$build/runtime" "$build/cases" tests/cases/pytorch tests/cases/public
+
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" = 0 ]
