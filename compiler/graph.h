@@ -76,6 +76,7 @@ struct param {
     enum param_role role;
     const char *user;               /* the function that asks for it: "linear" */
     struct span span;               /* the place that asks for it first */
+    bool seen;                      /* scratch of the walk that collects a graph's sources */
 };
 
 struct node {

@@ -1,0 +1,77 @@
+#include "simplify.h"
+
+#include "rewrite.h"
+
+static bool is_constant_row(const struct node *node)
+{
+    return node->op == OP_PARAM || node->op == OP_NUMBER;
+}
+
+/* A number or a parameter row becomes a tensor with the same row for every sample. */
+static int materialise(struct graph *graph, int index)
+{
+    const struct node *node = graph_node(graph, index);
+    if (!is_constant_row(node))
+        return index;
+    return graph_add(graph, OP_IDENTITY, node->width, &index, 1, node->span);
+}
+
+static int copy_slice(struct rewrite *rewrite, int index)
+{
+    int slice = rewrite_copy(rewrite, index);
+    struct node *node = graph_node(rewrite->to, slice);
+    const struct node *base = graph_node(rewrite->to, node->in[0]);
+    if (base->op == OP_SLICE) {
+        node->begin += base->begin;
+        node->in[0] = base->in[0];
+        base = graph_node(rewrite->to, node->in[0]);
+    }
+    if (node->width == base->width)
+        rewrite_replace(rewrite, index, node->in[0]);
+    return slice;
+}
+
+/* An operand that is a concat nobody else reads gives its own operands instead. */
+static void copy_concat(struct rewrite *rewrite, int index)
+{
+    const struct node *old = graph_node(rewrite->from, index);
+    VEC(int) in = {0};
+    for (int i = 0; i < old->in_count; i++) {
+        int operand = rewrite->map[old->in[i]];
+        const struct node *node = graph_node(rewrite->to, operand);
+        bool inner = node->op == OP_CONCAT && rewrite->uses[old->in[i]] == 1;
+        for (int j = 0; j < (inner ? node->in_count : 1); j++)
+            VEC_PUSH(rewrite->to->arena, &in, inner ? node->in[j] : operand);
+    }
+    int concat = graph_add(rewrite->to, OP_CONCAT, old->width, in.at, (int)in.count, old->span);
+    rewrite_replace(rewrite, index, concat);
+}
+
+static void copy_simplified(struct rewrite *rewrite, int index)
+{
+    const struct node *old = graph_node(rewrite->from, index);
+    if (op_info[old->op].kind != KIND_MAP) {
+        for (int i = 0; i < old->in_count; i++)
+            rewrite->map[old->in[i]] = materialise(rewrite->to, rewrite->map[old->in[i]]);
+    }
+    if (old->op == OP_SLICE)
+        copy_slice(rewrite, index);
+    else if (old->op == OP_CONCAT)
+        copy_concat(rewrite, index);
+    else
+        rewrite_copy(rewrite, index);
+}
+
+struct graph *simplify_graph(const struct graph *graph)
+{
+    struct rewrite rewrite = rewrite_begin(graph);
+    for (size_t i = 0; i < graph->nodes.count; i++) {
+        if (rewrite.uses[i] || graph->nodes.at[i].op == OP_INPUT)
+            copy_simplified(&rewrite, (int)i);
+    }
+    for (size_t i = 0; i < graph->outputs.count; i++) {
+        int node = graph->outputs.at[i].node;
+        rewrite.map[node] = materialise(rewrite.to, rewrite.map[node]);
+    }
+    return rewrite_end(&rewrite);
+}
