@@ -31,6 +31,8 @@ struct buffer {
 struct value {
     const char *name;               /* unique in the plan, a good C identifier after any prefix */
     enum dtype dtype;               /* f32, f16, bf16 */
+    enum dtype round;               /* what a result is rounded to before it is stored as dtype: the CPU keeps the
+                                       values of an f16 or bf16 network in f32 */
     int64_t width, ld, column;      /* elements */
     int buffer;
 };

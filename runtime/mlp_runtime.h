@@ -72,6 +72,8 @@ typedef struct mlp_value {
     int port;
     size_t width, ld;               /* elements */
     size_t offset;                  /* bytes */
+    mlp_dtype round;                /* what results were rounded to before they were stored as dtype: the CPU keeps
+                                       the values of an f16 or bf16 network in f32 */
 } mlp_value;
 
 /* A packed parameter: row-major [rows, cols], dense. */

@@ -1,0 +1,30 @@
+/* Groups the graph's nodes into what one step computes. A group stores one value, its result; what it computes on the
+ * way is never stored.
+ *
+ *   product group   a linear, then element-wise operations of its width. The CPU's finishing loop takes any; on the
+ *                   GPU only what a cuBLASLt epilogue can do: bias, then a residual, then relu or gelu_tanh
+ *   row group       element-wise operations of one width, with at most one norm, softmax or reduction at the end
+ *
+ * Inputs, numbers, parameter rows, slices and concats belong to no group: they compute nothing. */
+#ifndef MLPC_FUSE_H
+#define MLPC_FUSE_H
+
+#include "graph.h"
+#include "plan.h"
+
+struct group {
+    int *nodes;                     /* a linear first if there is one, then ascending; the last is the result */
+    int count;
+};
+
+struct fusion {
+    VEC(struct group) groups;       /* in an order in which they can run */
+    int *group_of;                  /* node -> group, or -1 */
+    int *uses;                      /* as graph_uses */
+    enum dtype *stored;             /* the type that a node's value has where it is stored */
+};
+
+struct fusion *fuse_graph(const struct graph *graph, enum target target);
+void fusion_dump(const struct graph *graph, const struct fusion *fusion, FILE *to);
+
+#endif

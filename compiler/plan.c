@@ -1,0 +1,673 @@
+/* Turns the fused graph into steps over stored values. In order:
+ *   1. decide which values stand inside a concat or in a caller's array, so that nothing is copied later;
+ *   2. walk the graph: a group becomes a step, a concat the copies that are still needed, a slice a view;
+ *   3. copy to the outputs that are not in place already;
+ *   4. give every buffer its lifetime and its place (memory.c). */
+#include "plan.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fuse.h"
+#include "names.h"
+
+struct packed_slot {
+    const struct param *param;
+    enum dtype round, dtype;
+    int index;
+};
+
+struct planner {
+    const struct graph *graph;
+    const struct fusion *fusion;
+    const struct source *source;
+    struct plan *plan;
+    struct arena *arena;
+    enum dtype between;             /* the type of values between steps, as rounded */
+    struct names *value_names, *param_names;
+    int *value_of;                  /* node -> value, or -1 */
+    int *home;                      /* node -> the concat in which its value stands, or -1 */
+    int64_t *home_column;
+    int *output_of;                 /* node -> the output in whose place its value stands, or -1 */
+    int *tape_index;                /* node -> its operation in the tape being built */
+    VEC(int) product_copy;          /* value -> its copy that a product can read, or -1 */
+    struct packed_slot *packed;     /* a hash table of the parameters packed so far */
+    size_t packed_size;
+};
+
+/* ---- what can be stored where ---- */
+
+static bool is_result(const struct planner *planner, int node)
+{
+    int group = planner->fusion->group_of[node];
+    if (group < 0)
+        return false;
+    const struct group *g = &planner->fusion->groups.at[group];
+    return g->nodes[g->count - 1] == node;
+}
+
+static bool is_product(const struct planner *planner, int node)
+{
+    int group = planner->fusion->group_of[node];
+    return group >= 0 && graph_node(planner->graph, planner->fusion->groups.at[group].nodes[0])->op == OP_LINEAR;
+}
+
+/* The CPU's BLAS writes f32; cuBLASLt writes the type of its operands, or f32. Row kernels write any type. */
+static bool can_store(const struct planner *planner, int node, enum dtype dtype)
+{
+    if (!is_product(planner, node) || dtype == DTYPE_F32)
+        return true;
+    return planner->plan->target == TARGET_CUDA && dtype == planner->between;
+}
+
+/* What the node's value is rounded to where it is stored. */
+static enum dtype rounding_of(const struct planner *planner, int node)
+{
+    enum dtype dtype = planner->fusion->stored[node];
+    return can_store(planner, node, dtype) ? dtype : planner->between;
+}
+
+/* What holds a value rounded to `round` in the network's own memory. */
+static enum dtype container(const struct planner *planner, enum dtype round)
+{
+    return planner->plan->target == TARGET_CPU ? DTYPE_F32 : round;
+}
+
+/* A GPU's rows start at 16 bytes; a CPU's are dense. */
+static int64_t leading_dimension(const struct planner *planner, int64_t width, enum dtype dtype)
+{
+    int64_t step = planner->plan->target == TARGET_CUDA ? 16 / (int64_t)dtype_size(dtype) : 1;
+    return (width + step - 1) / step * step;
+}
+
+static bool aligned_column(const struct planner *planner, int64_t column, enum dtype dtype)
+{
+    return planner->plan->target == TARGET_CPU || column * (int64_t)dtype_size(dtype) % 16 == 0;
+}
+
+/* ---- values and buffers ---- */
+
+static int add_buffer(struct planner *planner, enum place place, int port, int64_t ld, enum dtype dtype)
+{
+    struct plan *plan = planner->plan;
+    struct buffer buffer = {.place = place, .port = port, .row_bytes = ld * (int64_t)dtype_size(dtype)};
+    buffer.first = INT32_MAX;
+    buffer.last = -1;
+    VEC_PUSH(planner->arena, &plan->buffers, buffer);
+    return (int)plan->buffers.count - 1;
+}
+
+static int push_value(struct planner *planner, const char *name, struct value value)
+{
+    value.name = names_make(planner->value_names, name);
+    VEC_PUSH(planner->arena, &planner->plan->values, value);
+    VEC_PUSH(planner->arena, &planner->product_copy, -1);
+    return (int)planner->plan->values.count - 1;
+}
+
+static int add_value(struct planner *planner, const char *name, int64_t width, enum dtype round, enum dtype dtype,
+                     enum place place, int port)
+{
+    int64_t ld = leading_dimension(planner, width, dtype);
+    struct value value = {.dtype = dtype, .round = round, .width = width, .ld = ld};
+    value.buffer = add_buffer(planner, place, port, ld, dtype);
+    return push_value(planner, name, value);
+}
+
+static int add_view(struct planner *planner, const char *name, int base, int64_t column, int64_t width)
+{
+    struct value value = planner->plan->values.at[base];
+    value.column += column;
+    value.width = width;
+    return push_value(planner, name, value);
+}
+
+static const char *name_of(const struct planner *planner, int node)
+{
+    const struct node *n = graph_node(planner->graph, node);
+    return n->name ? n->name : op_info[n->op].text;
+}
+
+static int port_value(struct planner *planner, const struct port *port, enum place place, int index)
+{
+    if (planner->plan->target == TARGET_CUDA) {
+        place = PLACE_ARENA;
+        index = -1;
+    }
+    return add_value(planner, port->name, port->width, port->dtype, port->dtype, place, index);
+}
+
+/* The value in which the node's result is stored; made on first request. */
+static int value_for(struct planner *planner, int node)
+{
+    int *value = &planner->value_of[node];
+    if (*value >= 0)
+        return *value;
+    int output = planner->output_of[node];
+    if (output >= 0) {
+        *value = port_value(planner, &planner->graph->outputs.at[output], PLACE_OUTPUT, output);
+    } else if (planner->home[node] >= 0) {
+        int base = value_for(planner, planner->home[node]);
+        *value = add_view(planner, name_of(planner, node), base, planner->home_column[node],
+                          graph_node(planner->graph, node)->width);
+    } else {
+        enum dtype round = rounding_of(planner, node);
+        *value = add_value(planner, name_of(planner, node), graph_node(planner->graph, node)->width, round,
+                           container(planner, round), PLACE_ARENA, -1);
+    }
+    return *value;
+}
+
+/* ---- 1. places ---- */
+
+static void place_outputs(struct planner *planner)
+{
+    const struct graph *graph = planner->graph;
+    for (size_t i = 0; i < graph->outputs.count; i++) {
+        const struct port *port = &graph->outputs.at[i];
+        bool computed = is_result(planner, port->node) || graph_node(graph, port->node)->op == OP_CONCAT;
+        if (computed && planner->output_of[port->node] < 0 && rounding_of(planner, port->node) == port->dtype &&
+            can_store(planner, port->node, port->dtype))
+            planner->output_of[port->node] = (int)i;
+    }
+}
+
+/* The type in which a concat's columns are stored. */
+static enum dtype concat_container(const struct planner *planner, int concat)
+{
+    enum dtype round = rounding_of(planner, concat);
+    return planner->output_of[concat] >= 0 ? round : container(planner, round);
+}
+
+static void place_in_concats(struct planner *planner)
+{
+    const struct graph *graph = planner->graph;
+    for (int i = 0; (size_t)i < graph->nodes.count; i++) {
+        const struct node *concat = graph_node(graph, i);
+        if (concat->op != OP_CONCAT || !planner->fusion->uses[i])
+            continue;
+        enum dtype dtype = concat_container(planner, i);
+        int64_t column = 0;
+        for (int j = 0; j < concat->in_count; j++) {
+            int part = concat->in[j];
+            if (is_result(planner, part) && planner->home[part] < 0 && planner->output_of[part] < 0 &&
+                rounding_of(planner, part) == rounding_of(planner, i) && can_store(planner, part, dtype) &&
+                aligned_column(planner, column, dtype)) {
+                planner->home[part] = i;
+                planner->home_column[part] = column;
+            }
+            column += graph_node(graph, part)->width;
+        }
+    }
+}
+
+/* ---- packed parameters ---- */
+
+static struct packed_slot *packed_slot(const struct planner *planner, const struct param *param, enum dtype round,
+                                       enum dtype dtype)
+{
+    size_t hash = (size_t)((uintptr_t)param >> 4) * 2654435761u;
+    for (size_t i = hash & (planner->packed_size - 1);; i = (i + 1) & (planner->packed_size - 1)) {
+        struct packed_slot *slot = &planner->packed[i];
+        if (!slot->param || (slot->param == param && slot->round == round && slot->dtype == dtype))
+            return slot;
+    }
+}
+
+static void grow_packed(struct planner *planner)
+{
+    struct packed_slot *old = planner->packed;
+    size_t old_size = planner->packed_size;
+    planner->packed_size = old_size ? 2 * old_size : 64;
+    planner->packed = ARENA_ARRAY(planner->arena, struct packed_slot, planner->packed_size);
+    for (size_t i = 0; i < old_size; i++) {
+        if (old[i].param)
+            *packed_slot(planner, old[i].param, old[i].round, old[i].dtype) = old[i];
+    }
+}
+
+/* "gate.weight, up.weight": the sources of a parameter that are of its own kind, the first few of them. */
+static const char *label_of(struct arena *arena, const struct param *param)
+{
+    switch (param->kind) {
+    case PARAM_SOURCE:
+        return param->tensor;
+    case PARAM_ZERO:
+        return "zeros";
+    case PARAM_STACK_ROWS:
+    case PARAM_JOIN:
+    case PARAM_ADD:
+        return arena_format(arena, "%.200s, %.200s", label_of(arena, param->of[0]), label_of(arena, param->of[1]));
+    case PARAM_BN_SHIFT:
+        return label_of(arena, param->of[1]);
+    case PARAM_BN_SCALE:
+    case PARAM_SCALE_ROWS:
+    case PARAM_SCALE_COLUMNS:
+    case PARAM_MATVEC:
+    case PARAM_MULTIPLY:
+        break;
+    }
+    return label_of(arena, param->of[0]);
+}
+
+/* The packed form of a parameter, added on first request. */
+static struct operand pack(struct planner *planner, const struct param *param, enum dtype round, enum dtype dtype)
+{
+    if (!param)
+        return (struct operand){.kind = OPERAND_NONE};
+    struct plan *plan = planner->plan;
+    if (2 * plan->params.count >= planner->packed_size)
+        grow_packed(planner);
+    struct packed_slot *slot = packed_slot(planner, param, round, dtype);
+    if (!slot->param) {
+        const char *label = label_of(planner->arena, param);
+        struct packed packed = {.label = label, .param = param, .round = round, .dtype = dtype};
+        packed.name = names_make(planner->param_names, label);
+        packed.rows = param->rows;
+        packed.cols = param->cols;
+        *slot = (struct packed_slot){param, round, dtype, (int)plan->params.count};
+        VEC_PUSH(planner->arena, &plan->params, packed);
+    }
+    return (struct operand){.kind = OPERAND_PARAM, .index = slot->index};
+}
+
+static struct operand pack_vector(struct planner *planner, const struct param *param)
+{
+    return pack(planner, param, planner->between, DTYPE_F32);
+}
+
+/* ---- steps ---- */
+
+static struct operand value_operand(int value)
+{
+    return (struct operand){.kind = OPERAND_VALUE, .index = value};
+}
+
+static void add_step(struct planner *planner, struct step step, const char *name)
+{
+    struct plan *plan = planner->plan;
+    int line = 0, column = 0;
+    source_position(planner->source, step.span.begin, &line, &column);
+    step.line = line;
+    step.name = name;
+    step.function = arena_format(planner->arena, "step_%zu_%s", plan->steps.count, name);
+    VEC_PUSH(planner->arena, &plan->steps, step);
+}
+
+/* A step that copies value `from` to value `to`, converting between their types. */
+static void add_copy(struct planner *planner, int from, int to, struct span span)
+{
+    struct step step = {.span = span, .out = to, .residual = -1};
+    struct tape_op copy = {.op = OP_IDENTITY, .width = planner->plan->values.at[to].width};
+    copy.in[0] = value_operand(from);
+    VEC_PUSH(planner->arena, &step.tape, copy);
+    add_step(planner, step, planner->plan->values.at[to].name);
+}
+
+/* The value itself where a product can read it; else a copy of the right type and alignment, made once. */
+static int product_operand(struct planner *planner, int value, struct span span)
+{
+    const struct value *v = &planner->plan->values.at[value];
+    enum dtype dtype = container(planner, planner->between);
+    if (v->dtype == dtype && aligned_column(planner, v->column, dtype))
+        return value;
+    if (planner->product_copy.at[value] < 0) {
+        int copy = add_value(planner, v->name, v->width, planner->between, dtype, PLACE_ARENA, -1);
+        planner->product_copy.at[value] = copy;
+        add_copy(planner, value, copy, span);
+    }
+    return planner->product_copy.at[value];
+}
+
+static struct operand tensor_operand(struct planner *planner, int node, int group)
+{
+    const struct node *n = graph_node(planner->graph, node);
+    if (planner->fusion->group_of[node] == group)
+        return (struct operand){.kind = OPERAND_OP, .index = planner->tape_index[node]};
+    if (n->op == OP_NUMBER)
+        return (struct operand){.kind = OPERAND_NUMBER, .number = n->attr[0]};
+    if (n->op == OP_PARAM)
+        return pack_vector(planner, n->param[0]);
+    return value_operand(value_for(planner, node));
+}
+
+static struct tape_op tape_op(struct planner *planner, int node, int group, enum dtype out)
+{
+    const struct node *n = graph_node(planner->graph, node);
+    struct tape_op op = {.op = n->op, .width = n->width, .attr = {n->attr[0], n->attr[1]}};
+    for (int i = 0; i < n->in_count; i++)
+        op.in[i] = tensor_operand(planner, n->in[i], group);
+    switch (n->op) {
+    case OP_LINEAR: {
+        enum dtype dtype = container(planner, planner->between);
+        op.in[0] = value_operand(product_operand(planner, op.in[0].index, n->span));
+        op.in[1] = pack(planner, n->param[0], planner->between, dtype);
+        op.in[2] = pack(planner, n->param[1], planner->between, out);
+        break;
+    }
+    case OP_AFFINE:
+        op.in[1] = pack(planner, n->param[0], DTYPE_F32, DTYPE_F32);
+        op.in[2] = pack(planner, n->param[1], DTYPE_F32, DTYPE_F32);
+        break;
+    case OP_LAYERNORM:
+    case OP_RMSNORM:
+        op.in[1] = pack_vector(planner, n->param[0]);
+        op.in[2] = pack_vector(planner, n->param[1]);
+        break;
+    default:
+        break;
+    }
+    return op;
+}
+
+/* What of the tape behind the linear cuBLASLt does itself: fuse.c has let nothing else in. */
+static void choose_epilogue(struct step *step)
+{
+    bool bias = step->tape.at[0].in[2].kind == OPERAND_PARAM;
+    enum op last = step->tape.at[step->tape.count - 1].op;
+    if (last == OP_RELU)
+        step->epilogue = bias ? EPILOGUE_RELU_BIAS : EPILOGUE_RELU;
+    else if (last == OP_GELU_TANH)
+        step->epilogue = bias ? EPILOGUE_GELU_BIAS : EPILOGUE_GELU;
+    else
+        step->epilogue = bias ? EPILOGUE_BIAS : EPILOGUE_DEFAULT;
+    if (step->tape.count > 1 && step->tape.at[1].op == OP_ADD) {
+        const struct operand *in = step->tape.at[1].in;
+        step->residual = in[0].kind == OPERAND_VALUE ? in[0].index : in[1].index;
+    }
+}
+
+static void plan_group(struct planner *planner, int group)
+{
+    const struct group *g = &planner->fusion->groups.at[group];
+    int result = g->nodes[g->count - 1];
+    const struct node *head = graph_node(planner->graph, g->nodes[0]);
+    struct step step = {.out = value_for(planner, result), .residual = -1};
+    step.span = graph_node(planner->graph, result)->span;
+    enum dtype out = planner->plan->values.at[step.out].dtype;
+    for (int i = 0; i < g->count; i++) {
+        planner->tape_index[g->nodes[i]] = i;
+        VEC_PUSH(planner->arena, &step.tape, tape_op(planner, g->nodes[i], group, out));
+    }
+    if (head->op == OP_LINEAR) {
+        step.product = true;
+        step.span = head->span;
+        step.n = head->width;
+        step.k = head->param[0]->cols;
+        if (planner->plan->target == TARGET_CUDA)
+            choose_epilogue(&step);
+    }
+    add_step(planner, step, planner->plan->values.at[step.out].name);
+}
+
+static void plan_concat(struct planner *planner, int index)
+{
+    const struct node *concat = graph_node(planner->graph, index);
+    int whole = value_for(planner, index);
+    int64_t column = 0;
+    for (int i = 0; i < concat->in_count; i++) {
+        int part = concat->in[i];
+        int64_t width = graph_node(planner->graph, part)->width;
+        if (planner->home[part] != index || planner->home_column[part] != column) {
+            int view = add_view(planner, name_of(planner, part), whole, column, width);
+            add_copy(planner, value_for(planner, part), view, concat->span);
+        }
+        column += width;
+    }
+}
+
+static void plan_node(struct planner *planner, int index)
+{
+    const struct node *node = graph_node(planner->graph, index);
+    if (!planner->fusion->uses[index])
+        return;
+    if (is_result(planner, index))
+        plan_group(planner, planner->fusion->group_of[index]);
+    else if (node->op == OP_CONCAT)
+        plan_concat(planner, index);
+    else if (node->op == OP_SLICE)
+        planner->value_of[index] =
+            add_view(planner, name_of(planner, index), value_for(planner, node->in[0]), node->begin, node->width);
+}
+
+static void plan_inputs(struct planner *planner)
+{
+    for (size_t i = 0; i < planner->graph->inputs.count; i++) {
+        const struct port *port = &planner->graph->inputs.at[i];
+        struct plan_port plan_port = {.name = port->name, .dtype = port->dtype, .width = port->width};
+        plan_port.value = planner->value_of[port->node] = port_value(planner, port, PLACE_INPUT, (int)i);
+        VEC_PUSH(planner->arena, &planner->plan->inputs, plan_port);
+    }
+}
+
+static void plan_outputs(struct planner *planner)
+{
+    for (size_t i = 0; i < planner->graph->outputs.count; i++) {
+        const struct port *port = &planner->graph->outputs.at[i];
+        struct plan_port plan_port = {.name = port->name, .dtype = port->dtype, .width = port->width};
+        if (planner->output_of[port->node] == (int)i) {
+            plan_port.value = planner->value_of[port->node];
+        } else {
+            plan_port.value = port_value(planner, port, PLACE_OUTPUT, (int)i);
+            add_copy(planner, value_for(planner, port->node), plan_port.value, port->span);
+        }
+        VEC_PUSH(planner->arena, &planner->plan->outputs, plan_port);
+    }
+}
+
+/* ---- text of steps, for people ---- */
+
+enum { LONGEST_TEXT = 100 };
+
+struct text {
+    const struct plan *plan;
+    const struct step *step;
+    char at[LONGEST_TEXT + 1];
+    size_t length;
+};
+
+static void say(struct text *text, const char *word)
+{
+    size_t length = strlen(word), left = LONGEST_TEXT - text->length;
+    length = length < left ? length : left;
+    memcpy(text->at + text->length, word, length);
+    text->length += length;
+}
+
+static void say_operand(struct text *text, struct operand operand);
+
+static void say_op(struct text *text, const struct tape_op *op)
+{
+    if (text->length == LONGEST_TEXT)
+        return;
+    if (op->op != OP_IDENTITY) {
+        say(text, op_info[op->op].text);
+        say(text, "(");
+    }
+    int tensors = op_info[op->op].operands;
+    for (int i = 0; i < 3 && op->in[i].kind != OPERAND_NONE; i++) {
+        if (i >= tensors && op->op == OP_LINEAR && i == 2)
+            break;                  /* the bias belongs to the weight's layer */
+        say(text, i ? ", " : "");
+        say_operand(text, op->in[i]);
+    }
+    if (op->op != OP_IDENTITY)
+        say(text, ")");
+}
+
+static void say_operand(struct text *text, struct operand operand)
+{
+    char number[32];
+    switch (operand.kind) {
+    case OPERAND_OP:
+        say_op(text, &text->step->tape.at[operand.index]);
+        break;
+    case OPERAND_VALUE:
+        say(text, text->plan->values.at[operand.index].name);
+        break;
+    case OPERAND_PARAM:
+        say(text, text->plan->params.at[operand.index].label);
+        break;
+    case OPERAND_NUMBER:
+        snprintf(number, sizeof number, "%.6g", operand.number);
+        say(text, number);
+        break;
+    case OPERAND_NONE:
+        break;
+    }
+}
+
+static const char *step_text(const struct plan *plan, const struct step *step)
+{
+    struct text text = {.plan = plan, .step = step};
+    say(&text, step->name);
+    say(&text, " = ");
+    say_op(&text, &step->tape.at[step->tape.count - 1]);
+    if (text.length == LONGEST_TEXT)
+        memcpy(text.at + LONGEST_TEXT - 3, "...", 3);
+    return arena_copy(plan->arena, text.at, text.length);
+}
+
+/* ---- 4. lifetimes, sizes ---- */
+
+static void touch(struct plan *plan, int value, int step)
+{
+    struct buffer *buffer = &plan->buffers.at[plan->values.at[value].buffer];
+    buffer->first = step < buffer->first ? step : buffer->first;
+    buffer->last = step > buffer->last ? step : buffer->last;
+}
+
+static void find_lifetimes(struct plan *plan)
+{
+    for (int i = 0; (size_t)i < plan->steps.count; i++) {
+        const struct step *step = &plan->steps.at[i];
+        touch(plan, step->out, i);
+        for (size_t j = 0; j < step->tape.count; j++) {
+            for (int k = 0; k < 3; k++) {
+                if (step->tape.at[j].in[k].kind == OPERAND_VALUE)
+                    touch(plan, step->tape.at[j].in[k].index, i);
+            }
+        }
+    }
+    for (size_t i = 0; i < plan->inputs.count; i++) {
+        touch(plan, plan->inputs.at[i].value, -1);
+        touch(plan, plan->inputs.at[i].value, (int)plan->steps.count);
+    }
+    for (size_t i = 0; i < plan->outputs.count; i++)
+        touch(plan, plan->outputs.at[i].value, (int)plan->steps.count);
+}
+
+static uint64_t checksum_text(uint64_t hash, const char *text)
+{
+    for (; *text; text++)
+        hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
+    return hash;
+}
+
+/* Offsets of the packed parameters, and the checksum by which a packed file is recognised as made for this plan. */
+static bool lay_out_weights(struct plan *plan)
+{
+    int64_t offset = 0;
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (size_t i = 0; i < plan->params.count; i++) {
+        struct packed *packed = &plan->params.at[i];
+        int64_t bytes;
+        packed->offset = offset;
+        if (!CHECKED_MUL(packed->rows, packed->cols, &bytes) ||
+            !CHECKED_MUL(bytes, (int64_t)dtype_size(packed->dtype), &bytes) ||
+            !CHECKED_ADD(offset, bytes, &offset) || !CHECKED_ADD(offset, plan->alignment - 1, &offset))
+            return false;
+        offset -= offset % plan->alignment;
+        hash = checksum_text(hash, arena_format(plan->arena, "%s %s %s %" PRId64 " %" PRId64 " %" PRId64 "\n",
+                                                packed->label, dtype_text(packed->round), dtype_text(packed->dtype),
+                                                packed->rows, packed->cols, packed->offset));
+    }
+    plan->weights_bytes = offset;
+    plan->weights_layout = hash;
+    return true;
+}
+
+/* The largest arena that can be a static array (on the GPU, a larger one is allocated at start). */
+static const int64_t largest_cpu_arena = INT64_C(1) << 30;
+
+static bool check_sizes(const struct plan *plan, bool fits, struct diags *diags, struct span span)
+{
+    if (!fits || plan->arena_bytes > INT64_C(1) << 40 || plan->weights_bytes > INT64_C(1) << 40) {
+        diag_error(diags, DIAG_TOO_LARGE, span, "the network does not fit: its size in bytes is beyond 2^40");
+        return false;
+    }
+    if (plan->target == TARGET_CPU && plan->arena_bytes > largest_cpu_arena) {
+        diag_error(diags, DIAG_TOO_LARGE, span,
+                   "the values between steps take %" PRId64 " bytes for %" PRId64
+                   " rows; the CPU target's static arena holds at most %" PRId64 ": use smaller batch sizes",
+                   plan->arena_bytes, plan->max_batch, largest_cpu_arena);
+        return false;
+    }
+    return true;
+}
+
+/* Public C names begin with the model's name, unless that could meet a name of the runtime, which all begin with mlp. */
+static const char *choose_prefix(struct arena *arena, const char *name)
+{
+    bool clash = !strncmp(name, "mlp", 3) || !strncmp(name, "MLP", 3);
+    return clash ? arena_format(arena, "model_%s", name) : name;
+}
+
+static struct plan *plan_new(const struct graph *graph, const struct plan_request *request)
+{
+    struct plan *plan = ARENA_NEW(graph->arena, struct plan);
+    plan->arena = graph->arena;
+    plan->target = request->target;
+    plan->name = graph->name;
+    plan->prefix = choose_prefix(graph->arena, graph->name);
+    plan->spec = request->spec;
+    plan->spec_checksum = request->spec_checksum;
+    plan->dtype = graph->dtype;
+    plan->batches = graph->batches.at;
+    plan->batch_count = (int)graph->batches.count;
+    plan->max_batch = graph->batches.at[graph->batches.count - 1];
+    plan->alignment = request->target == TARGET_CUDA ? 256 : 64;
+    return plan;
+}
+
+static struct planner planner_new(const struct graph *graph, const struct fusion *fusion, const struct source *source,
+                                  struct plan *plan)
+{
+    size_t count = graph->nodes.count;
+    struct arena *arena = graph->arena;
+    struct planner planner = {.graph = graph, .fusion = fusion, .source = source, .plan = plan, .arena = arena};
+    planner.between = graph->dtype == DTYPE_TF32 ? DTYPE_F32 : graph->dtype;
+    planner.value_names = names_new(arena);
+    planner.param_names = names_new(arena);
+    planner.value_of = ARENA_ARRAY(arena, int, count);
+    planner.home = ARENA_ARRAY(arena, int, count);
+    planner.home_column = ARENA_ARRAY(arena, int64_t, count);
+    planner.output_of = ARENA_ARRAY(arena, int, count);
+    planner.tape_index = ARENA_ARRAY(arena, int, count);
+    for (size_t i = 0; i < count; i++)
+        planner.value_of[i] = planner.home[i] = planner.output_of[i] = -1;
+    return planner;
+}
+
+struct plan *plan_make(const struct graph *graph, const struct fusion *fusion, const struct source *source,
+                       const struct plan_request *request, struct diags *diags)
+{
+    struct plan *plan = plan_new(graph, request);
+    struct planner planner = planner_new(graph, fusion, source, plan);
+    place_outputs(&planner);
+    place_in_concats(&planner);
+    plan_inputs(&planner);
+    for (int i = 0; (size_t)i < graph->nodes.count; i++)
+        plan_node(&planner, i);
+    plan_outputs(&planner);
+    for (size_t i = 0; i < plan->steps.count; i++)
+        plan->steps.at[i].text = step_text(plan, &plan->steps.at[i]);
+    find_lifetimes(plan);
+    bool fits = lay_out_weights(plan) && memory_assign(plan);
+    if (!check_sizes(plan, fits, diags, graph->outputs.at[0].span))
+        return NULL;
+    plan_check(plan);
+    return plan;
+}
