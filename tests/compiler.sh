@@ -1,0 +1,138 @@
+#!/usr/bin/env bash
+# The compiler's command line: exit statuses, what it leaves behind after an error, determinism, dumps. compiler.sh BUILD
+cd "$(dirname "$0")/.." || exit 1
+. tests/lib.sh
+mlpc=$(absolute "$1/mlpc")
+digits=$PWD/specs/digits.mlp
+cp specs/digits.mlp specs/digits.safetensors "$scratch"
+cd "$scratch" || exit 1
+
+# ---- Exit statuses ----
+status "--help" 0 "$mlpc" --help
+says "--help" '--target'
+status "--version" 0 "$mlpc" --version
+says "--version" '^mlpc '
+status "no arguments" 2 "$mlpc"
+status "unknown option" 2 "$mlpc" --no-such-option digits.mlp
+says "unknown option" 'no-such-option'
+status "two specs" 2 "$mlpc" --target=cpu digits.mlp digits.mlp
+status "unknown target" 2 "$mlpc" --target=tpu digits.mlp
+status "unknown dump" 2 "$mlpc" --dump=nothing digits.mlp
+status "missing operand of -o" 2 "$mlpc" digits.mlp -o
+status "no such spec" 3 "$mlpc" --target=cpu none.mlp
+says "no such spec" 'none.mlp'
+status "a folder as spec" 3 "$mlpc" --target=cpu .
+
+# ---- Forms of output ----
+check "standard input" bash -c "'$mlpc' --check - <digits.mlp"
+mkdir check
+check "--check" "$mlpc" --check -o check digits.mlp
+check "--check writes nothing" rmdir check
+for stage in ast graph fused plan memory; do
+    check "--dump=$stage" "$mlpc" --target=cpu --dump=$stage digits.mlp
+    says "--dump=$stage" .
+done
+check "--dot" "$mlpc" --dot digits.mlp
+says "--dot" 'digraph'
+check "--explain" "$mlpc" --target=cpu --explain digits.mlp
+says "--explain" 'relu'
+check "-M" "$mlpc" -M digits.mlp
+says "-M names the weights" 'digits.safetensors'
+check "-MD -MF -MT" "$mlpc" --target=cpu -o sources -MD -MF deps.d -MT goal digits.mlp
+check "-MF and -MT are used" grep -q '^goal:.*digits.mlp' deps.d
+mkdir "a b'c\$d"
+check "names with blanks and quotes" "$mlpc" --exe --target=cpu -o "a b'c\$d/digits program" digits.mlp
+check "the program is there" test -x "a b'c\$d/digits program"
+
+# ---- Colour ----
+sed 's/128/128x/' digits.mlp >wrong.mlp
+status "colour" 1 "$mlpc" --target=cpu --color=always -o wrong wrong.mlp
+says "--color=always" "$(printf '\033\\[')"
+status "no colour" 1 "$mlpc" --target=cpu -o wrong wrong.mlp
+check "no colour in a file" bash -c "! grep -q '$(printf '\033')' said"
+
+# ---- Determinism ----
+mkdir -p one two/deeper/place
+cp digits.mlp digits.safetensors two/deeper/place
+check "compile here" "$mlpc" --target=cpu -o one digits.mlp
+check "compile there" bash -c "cd two && '$mlpc' --target=cpu -o deeper/out ./deeper/place/digits.mlp"
+check "same sources and weights" diff -r one two/deeper/out
+check "compile there by another path" "$mlpc" --target=cuda -o cuda_one digits.mlp
+check "compile here for CUDA" "$mlpc" --target=cuda -o cuda_two "$PWD/two/deeper/place/digits.mlp"
+check "same CUDA sources and weights" diff -r cuda_one cuda_two
+check "program here" "$mlpc" --exe --target=cpu -o program_one digits.mlp
+check "program there" bash -c "cd two && '$mlpc' --exe --target=cpu -o program_two deeper/place/digits.mlp"
+check "same program" cmp program_one two/program_two
+check "seed 1" "$mlpc" --target=cpu --random-weights=1 -o seed_1 digits.mlp
+check "seed 1 again" "$mlpc" --target=cpu --random-weights=1 -o seed_1_again digits.mlp
+check "seed 2" "$mlpc" --target=cpu --random-weights=2 -o seed_2 digits.mlp
+check "a seed gives the same bytes" diff -r seed_1 seed_1_again
+status "another seed gives others" 1 diff -rq seed_1 seed_2
+
+# ---- An error leaves nothing, and old output as it was ----
+checksums() { find "$1" -type f -exec cksum {} + | sort; }
+before=$(checksums one)
+cp digits.safetensors good.safetensors
+untouched() {   # NAME STATUS: neither new nor old output suffers from the error that digits.mlp now causes
+    status "$1" "$2" "$mlpc" --target=cpu -o fresh digits.mlp
+    check "$1: no sources" bash -c '[ -z "$(ls -A fresh 2>/dev/null)" ]'
+    status "$1, again" "$2" "$mlpc" --target=cpu -o one digits.mlp
+    check "$1: old sources are whole" test "$before" = "$(checksums one)"
+    status "$1, program" "$2" "$mlpc" --exe --target=cpu -o program_one digits.mlp
+    check "$1: the old program is whole" cmp program_one two/program_two
+}
+head -c 40000 good.safetensors >digits.safetensors
+untouched "cut weights" 1
+says "cut weights are named" 'digits.safetensors'
+head -c 4 good.safetensors >digits.safetensors
+untouched "weights cut in their length" 1
+rm digits.safetensors
+untouched "missing weights" 3
+cp good.safetensors digits.safetensors
+sed -i 's/"fc2"/"fc9"/' digits.mlp
+untouched "missing tensor" 1
+says "missing tensor is named" 'fc9.weight'
+cp "$digits" .
+sed -i 's/h2, 10/h3, 10/' digits.mlp
+untouched "wrong spec" 1
+cp "$digits" .
+
+# ---- The environment fails ----
+touch file
+status "a file where the folder should be" 3 "$mlpc" --target=cpu -o file digits.mlp
+status "a folder that cannot be made" 3 "$mlpc" --target=cpu -o file/below digits.mlp
+status "a program in no folder" 3 "$mlpc" --exe --target=cpu -o no/such/folder/program digits.mlp
+status "a disk that is full" 3 bash -c "trap '' XFSZ; ulimit -f 8; '$mlpc' --target=cpu -o full digits.mlp"
+check "a disk that is full: no sources" bash -c '[ -z "$(ls -A full 2>/dev/null)" ]'
+status "a C compiler that fails" 3 env CC=false "$mlpc" --exe --target=cpu -o failed digits.mlp
+status "no C compiler" 3 env CC=/no/such/compiler "$mlpc" --exe --target=cpu -o failed digits.mlp
+check "a C compiler that fails: no program" test ! -e failed
+status "an old program and no C compiler" 3 env CC=false "$mlpc" --exe --target=cpu -o program_one digits.mlp
+check "an old program and no C compiler: it is whole" cmp program_one two/program_two
+status "no locked plan" 4 "$mlpc" --target=cuda --locked -o locked digits.mlp
+
+# ---- Warnings ----
+sed 's/output/unread = relu(h1);\n    output/' digits.mlp >warns.mlp
+status "a warning" 0 "$mlpc" --target=cpu -o warned warns.mlp
+says "a warning" 'warns.mlp:[0-9]*:[0-9]*: warning: .*unread'
+status "-Werror" 1 "$mlpc" --target=cpu -Werror -o werror warns.mlp
+check "-Werror leaves nothing" bash -c '[ -z "$(ls -A werror 2>/dev/null)" ]'
+
+# ---- Size and time ----
+cat >deep.mlp <<'END'
+model deep {
+    batch 16;
+    input x: f32[64];
+    h = x;
+    repeat i in 0..400 {
+        h = relu(linear(h, 64, "l{i}"));
+    }
+    output y = h;
+}
+END
+begin=$(date +%s%N)
+check "400 layers" "$mlpc" --target=cpu --random-weights=1 -o deep deep.mlp
+spent=$((($(date +%s%N) - begin) / 1000000))
+limit=$([ -n "${SANITIZE:-}" ] && echo 10000 || echo 1000)
+check "400 layers compile in less than $limit ms (took $spent)" test $spent -lt "$limit"
+finish compiler

@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# The CUDA output: emitted for every case that must build, and, where nvcc is found, compiled and linked for sm_90.
+# Nothing is run: that needs a GPU. cuda.sh BUILD
+cd "$(dirname "$0")/.." || exit 1
+. tests/lib.sh
+mlpc=$(absolute "$1/mlpc")
+
+for model in tests/cases/pytorch/*/model.mlp tests/cases/public/c*/model.mlp tests/cases/public/ok_*/model.mlp; do
+    [[ $model == */ok_signs_1001/* ]] && continue       # may be refused
+    name=$(basename "$(dirname "$model")")
+    mkdir "$scratch/$name"
+    check "emit $name" "$mlpc" --target=cuda -o "$scratch/$name" "$model"
+done
+
+# One network for each type, and between them each kind of step.
+sed 's/^ *batch .*/&\n    dtype tf32;/' tests/cases/pytorch/swiglu_block/model.mlp >"$scratch/tf32.mlp"
+cp tests/cases/pytorch/swiglu_block/weights.safetensors "$scratch"
+networks="specs/digits.mlp specs/gated_ffn.mlp $scratch/tf32.mlp tests/cases/public/ok_f16_largest_weight/model.mlp
+    tests/cases/public/ok_mixed_io_types/model.mlp tests/cases/public/c63_long_residual/model.mlp
+    tests/cases/pytorch/layernorm_offset/model.mlp tests/cases/pytorch/dlrm_like/model.mlp"
+if ! command -v "${NVCC:-nvcc}" >/dev/null; then
+    for model in $networks; do
+        skip "compile and link ${model#"$scratch/"} for sm_90: there is no nvcc"
+    done
+    finish cuda
+fi
+compile() {
+    "$mlpc" --exe --target=cuda -o "$scratch/program_$1" "$2" >"$scratch/said_$1" 2>&1
+}
+number=0
+for model in $networks; do
+    number=$((number + 1))
+    compile $number "$model" &
+    [ $((number % 2)) = 0 ] && wait
+done
+wait
+number=0
+for model in $networks; do
+    number=$((number + 1))
+    check "compile and link ${model#"$scratch/"} for sm_90" test -x "$scratch/program_$number"
+    cat "$scratch/said_$number"
+done
+finish cuda

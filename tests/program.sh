@@ -1,0 +1,109 @@
+#!/usr/bin/env bash
+# The generated program: its options, its exit statuses, what it does with bad arrays. program.sh BUILD
+cd "$(dirname "$0")/.." || exit 1
+. tests/lib.sh
+mlpc=$(absolute "$1/mlpc")
+root=$PWD
+cd "$scratch" || exit 1
+cp "$root/specs/digits_x.npy" x.npy
+
+# array TYPE SHAPE FILE: a .npy file whose data come from standard input
+array() {
+    local header="{'descr': '$1', 'fortran_order': False, 'shape': $2, }"
+    { printf '\x93NUMPY\x01\x00\x76\x00%-117s\n' "$header"; cat; } >"$3"
+}
+zeros() { head -c "$1" /dev/zero; }
+
+check "build" "$mlpc" --exe --target=cpu -o digits "$root/specs/digits.mlp"
+
+# ---- Ways to call it ----
+check "--help" ./digits --help
+says "--help" '--verify'
+check "--info" ./digits --info
+says "--info names the input" 'x'
+says "--info names a step" 'h1'
+check "by position" ./digits x.npy by_position.npy
+check "by name" ./digits y=by_name.npy x=x.npy
+check "both are the same" cmp by_position.npy by_name.npy
+check "again" ./digits x.npy again.npy
+check "the same bits again" cmp by_position.npy again.npy
+check "--verify" ./digits --verify x=x.npy
+check "--bench" ./digits --bench --batch 1
+check "--bench --json" ./digits --bench --batch 360 --json
+says "--bench --json" '^ *{'
+check "--profile" ./digits --profile
+says "--profile names a step" 'h1'
+
+# ---- Numbers of rows ----
+array '<f4' '(0, 64)' none.npy </dev/null
+check "no rows" ./digits none.npy none_y.npy
+check "no rows come out" bash -c '[ "$(stat -c %s none_y.npy)" = 128 ]'
+tail -c +129 x.npy | head -c 256 | array '<f4' '(64,)' row.npy
+check "one row without brackets" ./digits row.npy row_y.npy
+check "it is row 0" cmp <(tail -c 40 row_y.npy) <(tail -c +129 again.npy | head -c 40)
+{ tail -c +129 x.npy; tail -c +129 x.npy; tail -c +129 x.npy | head -c 256; } | array '<f4' '(721, 64)' more.npy
+check "721 rows over batches of 360" ./digits more.npy more_y.npy
+check "each batch as if alone" cmp <(tail -c +129 more_y.npy | head -c 28800) \
+    <(tail -c +129 again.npy; tail -c +129 again.npy)
+
+# ---- The command line is wrong ----
+status "no arguments" 2 ./digits
+status "unknown option" 2 ./digits --no-such-option
+status "unknown name" 2 ./digits z=x.npy y=out.npy
+says "unknown name" 'z'
+status "input twice" 2 ./digits x=x.npy x=x.npy y=out.npy
+status "no output" 2 ./digits x=x.npy
+
+# ---- Arrays are wrong: status 1, the file is named, no output, an old one stays as it is ----
+cp by_name.npy old.npy
+wrong() {   # NAME FILE
+    status "$1" 1 ./digits "$2" fresh.npy
+    says "$1 names the file" "$(basename "$2")"
+    check "$1: no output" test ! -e fresh.npy
+    status "$1, again" 1 ./digits "$2" old.npy
+    check "$1: the old output is whole" cmp old.npy by_name.npy
+}
+zeros $((4 * 63)) | array '<f4' '(1, 63)' narrow.npy
+wrong "another width" narrow.npy
+zeros $((4 * 64)) | array '<i4' '(1, 64)' whole.npy
+wrong "whole numbers" whole.npy
+zeros $((4 * 64)) | array '<f4' '(1, 8, 8)' cube.npy
+wrong "three dimensions" cube.npy
+head -c 9000 x.npy >cut.npy
+wrong "cut data" cut.npy
+head -c 50 x.npy >headless.npy
+wrong "a cut header" headless.npy
+echo "1 2 3" >text.npy
+wrong "no array" text.npy
+: >empty.npy
+wrong "an empty file" empty.npy
+{ cat x.npy; echo; } >longer.npy
+wrong "data left over" longer.npy
+zeros 0 | array '<f4' '(9223372036854775807, 64)' huge.npy
+wrong "more rows than memory can hold" huge.npy
+
+# ---- The environment fails ----
+status "no such input" 3 ./digits none/x.npy y.npy
+status "an output in no folder" 3 ./digits x.npy none/y.npy
+status "a disk that is full" 3 bash -c "trap '' XFSZ; ulimit -f 8; ./digits x.npy full.npy"
+check "a disk that is full: no output" test ! -e full.npy
+
+# ---- Weights from a file ----
+check "build with external weights" "$mlpc" --exe --target=cpu --weights=external -o external "$root/specs/digits.mlp"
+check "pack the weights" "$mlpc" --target=cpu -o sources "$root/specs/digits.mlp"
+cp sources/digits.weights good.weights
+status "no weights" 3 ./external x.npy out.npy
+check "external weights" ./external --weights good.weights x.npy external.npy
+check "external weights give the same bits" cmp external.npy by_name.npy
+status "a missing weights file" 3 ./external --weights none.weights x.npy out.npy
+head -c 1000 good.weights >cut.weights
+status "cut weights" 1 ./external --weights cut.weights x.npy out.npy
+{ head -c 500 good.weights; printf '\x55'; tail -c +502 good.weights; } >damaged.weights
+status "a damaged byte" 1 ./external --weights damaged.weights x.npy out.npy
+check "pack another network" "$mlpc" --target=cpu -o other "$root/tests/cases/pytorch/deep40/model.mlp"
+status "weights of another network" 1 ./external --weights other/deep40.weights x.npy out.npy
+check "no output after any of these" test ! -e out.npy
+
+# ---- Memory: a chain of any depth needs two buffers ----
+check "a deep chain" "$mlpc" --target=cpu --dump=memory "$root/tests/cases/pytorch/deep40/model.mlp"
+finish program
