@@ -1,0 +1,26 @@
+/* A status turned into words. */
+#include "mlp_runtime.h"
+
+static const char *const texts[] = {
+    [MLP_OK] = "ok",
+    [MLP_BUSY] = "busy: another thread is inside this network",
+    [MLP_NOT_READY] = "not ready: init has not succeeded, or close was called",
+    [MLP_BAD_ARGUMENT] = "bad argument: a pointer is NULL or an index is out of range",
+    [MLP_MISALIGNED] = "misaligned: a device pointer is not aligned to its element",
+    [MLP_NO_WEIGHTS] = "no weights: the network was built with external weights and none are loaded",
+    [MLP_WEIGHTS_UNREADABLE] = "weights unreadable: the file cannot be opened or read",
+    [MLP_WEIGHTS_MISMATCH] = "weights mismatch: damaged, or packed for another network",
+    [MLP_NO_MEMORY] = "no memory: host or device memory ran out",
+    [MLP_NO_DEVICE] = "no device: no such GPU, or no driver",
+    [MLP_WRONG_DEVICE] = "wrong device: there is no code for this GPU",
+    [MLP_WRONG_LIBRARY] = "wrong library: cuBLASLt is not of the major version that the network was built with",
+    [MLP_NO_PLAN] = "no plan: a product has no plan that works on this device",
+    [MLP_DEVICE_FAILED] = "device failed: a CUDA or cuBLASLt call failed",
+};
+
+const char *mlp_status_text(mlp_status status)
+{
+    if ((size_t)status >= sizeof texts / sizeof *texts)
+        return "unknown status";
+    return texts[status];
+}

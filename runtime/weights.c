@@ -1,0 +1,121 @@
+/* Packed parameters: a header of MLP_WEIGHTS_HEADER bytes, then the payload that generated code reads in place.
+ *
+ *     0  "MLPWTS1\n"
+ *     8  layout: checksum of names, types, sizes and offsets
+ *    16  payload in bytes
+ *    24  checksum of the payload
+ *    32  zeros
+ *
+ * Numbers are 64 bits, little endian. */
+#include "mlp_network.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static uint64_t word_at(const unsigned char *bytes)
+{
+    uint64_t word = 0;
+    for (int i = 7; i >= 0; i--)
+        word = word << 8 | bytes[i];
+    return word;
+}
+
+static uint64_t checksum(const unsigned char *payload, size_t size)
+{
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (size_t i = 0; i + 8 <= size; i += 8)
+        hash = (hash ^ word_at(payload + i)) * 0x100000001b3u;
+    return hash;
+}
+
+static int all_zero(const unsigned char *bytes, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        if (bytes[i])
+            return 0;
+    return 1;
+}
+
+mlp_status mlp_weights_check(mlp_network *network, const unsigned char *blob, size_t size, size_t weights_bytes,
+                             uint64_t layout, const char *from)
+{
+    if (size < MLP_WEIGHTS_HEADER || memcmp(blob, "MLPWTS1\n", 8) || !all_zero(blob + 32, MLP_WEIGHTS_HEADER - 32))
+        return mlp_fail(network, MLP_WEIGHTS_MISMATCH, "%s: does not begin as packed weights do", from);
+    if (word_at(blob + 8) != layout)
+        return mlp_fail(network, MLP_WEIGHTS_MISMATCH, "%s: layout %016" PRIx64 ", this network has %016" PRIx64, from,
+                        word_at(blob + 8), layout);
+    if (word_at(blob + 16) != weights_bytes || size - MLP_WEIGHTS_HEADER != weights_bytes)
+        return mlp_fail(network, MLP_WEIGHTS_MISMATCH, "%s: holds %zu bytes of weights, this network has %zu", from,
+                        size - MLP_WEIGHTS_HEADER, weights_bytes);
+    if (word_at(blob + 24) != checksum(blob + MLP_WEIGHTS_HEADER, weights_bytes))
+        return mlp_fail(network, MLP_WEIGHTS_MISMATCH, "%s: the checksum is wrong", from);
+    return MLP_OK;
+}
+
+static mlp_status unreadable(mlp_network *network, const char *path, const char *reason)
+{
+    return mlp_fail(network, MLP_WEIGHTS_UNREADABLE, "%s: %s", path, reason);
+}
+
+/* The size is known to be right before anything is allocated; the block is aligned as the header is long. */
+static mlp_status read_block(mlp_network *network, FILE *file, const char *path, size_t size, unsigned char **block)
+{
+    size_t rounded = (size + MLP_WEIGHTS_HEADER - 1) / MLP_WEIGHTS_HEADER * MLP_WEIGHTS_HEADER;
+    *block = aligned_alloc(MLP_WEIGHTS_HEADER, rounded);
+    if (!*block)
+        return mlp_fail(network, MLP_NO_MEMORY, "%zu bytes for %s", rounded, path);
+    if (fread(*block, 1, size, file) == size)
+        return MLP_OK;
+    mlp_status status = unreadable(network, path, ferror(file) ? strerror(errno) : "it became shorter");
+    free(*block);
+    return status;
+}
+
+static mlp_status read_file(mlp_network *network, FILE *file, const char *path, size_t weights_bytes,
+                            unsigned char **block)
+{
+    struct stat info;
+    size_t size = MLP_WEIGHTS_HEADER + weights_bytes;
+    if (fstat(fileno(file), &info))
+        return unreadable(network, path, strerror(errno));
+    if (!S_ISREG(info.st_mode))
+        return unreadable(network, path, "not a regular file");
+    if ((uint64_t)info.st_size != size)
+        return mlp_fail(network, MLP_WEIGHTS_MISMATCH, "%s: %jd bytes, weights of this network are %zu", path,
+                        (intmax_t)info.st_size, size);
+    return read_block(network, file, path, size, block);
+}
+
+mlp_status mlp_weights_load(mlp_network *network, const char *path, size_t weights_bytes, uint64_t layout)
+{
+    unsigned char *block = NULL;
+    FILE *file = fopen(path, "rb");
+    if (!file)
+        return unreadable(network, path, strerror(errno));
+    mlp_status status = read_file(network, file, path, weights_bytes, &block);
+    fclose(file);
+    if (status != MLP_OK)
+        return status;
+    status = mlp_weights_check(network, block, MLP_WEIGHTS_HEADER + weights_bytes, weights_bytes, layout, path);
+    if (status != MLP_OK) {
+        free(block);
+        return status;
+    }
+    free(network->loaded);
+    network->loaded = block;
+    network->weights = block + MLP_WEIGHTS_HEADER;
+    return MLP_OK;
+}
+
+void mlp_weights_unload(mlp_network *network)
+{
+    if (!network->loaded)
+        return;
+    free(network->loaded);
+    network->loaded = NULL;
+    network->weights = NULL;
+}
