@@ -3,7 +3,8 @@
 cd "$(dirname "$0")/.." || exit 1
 . tests/lib.sh
 mlpc=$(absolute "$1/mlpc")
-digits=$PWD/specs/digits.mlp
+root=$PWD
+digits=$root/specs/digits.mlp
 cp specs/digits.mlp specs/digits.safetensors "$scratch"
 cd "$scratch" || exit 1
 
@@ -135,4 +136,7 @@ check "400 layers" "$mlpc" --target=cpu --random-weights=1 -o deep deep.mlp
 spent=$((($(date +%s%N) - begin) / 1000000))
 limit=$([ -n "${SANITIZE:-}" ] && echo 10000 || echo 1000)
 check "400 layers compile in less than $limit ms (took $spent)" test $spent -lt "$limit"
+# 4 rows of 48 numbers, twice.
+status "a chain of 40 layers" 0 "$mlpc" --target=cpu --dump=memory "$root/tests/cases/pytorch/deep40/model.mlp"
+says "a chain of 40 layers needs two buffers" "arena $((2 * 4 * 48 * 4)) bytes"
 finish compiler

@@ -104,6 +104,4 @@ check "pack another network" "$mlpc" --target=cpu -o other "$root/tests/cases/py
 status "weights of another network" 1 ./external --weights other/deep40.weights x.npy out.npy
 check "no output after any of these" test ! -e out.npy
 
-# ---- Memory: a chain of any depth needs two buffers ----
-check "a deep chain" "$mlpc" --target=cpu --dump=memory "$root/tests/cases/pytorch/deep40/model.mlp"
 finish program
