@@ -1,0 +1,81 @@
+#include "nearest.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "quote.h"
+
+enum { LONGEST = 128 };             /* bytes of the names that are compared letter by letter */
+
+struct nearest nearest_to(const char *name)
+{
+    return (struct nearest){.name = name};
+}
+
+/* Letters to insert, delete or replace; one row of the usual table at a time. */
+static int edit_distance(const char *a, const char *b)
+{
+    int row[LONGEST + 1];
+    const int length = (int)strlen(b);
+    for (int j = 0; j <= length; j++)
+        row[j] = j;
+    for (int i = 1; a[i - 1]; i++) {
+        int diagonal = row[0];
+        row[0] = i;
+        for (int j = 1; j <= length; j++) {
+            int replaced = diagonal + (a[i - 1] != b[j - 1]);
+            int other = 1 + (row[j] < row[j - 1] ? row[j] : row[j - 1]);
+            diagonal = row[j];
+            row[j] = replaced < other ? replaced : other;
+        }
+    }
+    return row[length];
+}
+
+static bool ends_with_part(const char *name, const char *part)
+{
+    size_t length = strlen(name), tail = strlen(part);
+    return tail && tail < length && name[length - tail - 1] == '.' && !strcmp(name + length - tail, part);
+}
+
+/* -1: not near. A name that only lacks or has a prefix ("model.fc.weight") is nearest of all. */
+static int distance_between(const char *name, const char *candidate)
+{
+    if (ends_with_part(name, candidate) || ends_with_part(candidate, name))
+        return 0;
+    size_t length = strlen(name), other = strlen(candidate);
+    const int most = length < 6 ? 1 + (int)length / 3 : (int)length / 3;
+    if (length > LONGEST || other > LONGEST || abs((int)length - (int)other) > most)
+        return -1;
+    int distance = edit_distance(name, candidate);
+    return distance <= most ? distance : -1;
+}
+
+void nearest_offer(struct nearest *nearest, const char *candidate)
+{
+    int distance = distance_between(nearest->name, candidate);
+    int place = nearest->count;
+    if (distance < 0)
+        return;
+    while (place > 0 && nearest->distance[place - 1] > distance)
+        place--;
+    if (place == NEAREST_MOST)
+        return;
+    if (nearest->count < NEAREST_MOST)
+        nearest->count++;
+    for (int i = nearest->count - 1; i > place; i--) {
+        nearest->found[i] = nearest->found[i - 1];
+        nearest->distance[i] = nearest->distance[i - 1];
+    }
+    nearest->found[place] = candidate;
+    nearest->distance[place] = distance;
+}
+
+const char *nearest_text(struct arena *arena, const struct nearest *nearest)
+{
+    const char *text = "";
+    for (int i = 0; i < nearest->count; i++)
+        text = arena_format(arena, "%s%s%s", text, i ? ", " : "; did you mean ", quote(arena, nearest->found[i]));
+    return nearest->count ? arena_format(arena, "%s?", text) : text;
+}

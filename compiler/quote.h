@@ -1,0 +1,10 @@
+/* A name that the user chose, for a message: in quotes, on one line, not longer than a line can be. */
+#ifndef MLPC_QUOTE_H
+#define MLPC_QUOTE_H
+
+#include "arena.h"
+
+/* 'fc.weight'. Control characters become \n, \t or \xHH; a very long name loses its middle. */
+const char *quote(struct arena *arena, const char *text);
+
+#endif

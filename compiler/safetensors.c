@@ -1,0 +1,340 @@
+/* A mapped file -> a table of tensors, sorted by name, whose data stay in the map. Every claim of the header is
+ * checked before anything relies on it: the reader never looks outside the map, and an honest file has exactly one
+ * reading. A check that fails writes its message and returns false. */
+#include "safetensors.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "quote.h"
+
+enum { LENGTH_BYTES = 8, HEADER_MAX = 100000000 };
+
+static const struct {
+    const char *name;
+    unsigned bits;                  /* of an element */
+} element_types[] = {
+    {"BOOL", 8},     {"U8", 8},       {"I8", 8},       {"I16", 16},    {"U16", 16},         {"I32", 32},
+    {"U32", 32},     {"I64", 64},     {"U64", 64},     {"F16", 16},    {"BF16", 16},        {"F32", 32},
+    {"F64", 64},     {"C64", 64},     {"F4", 4},       {"F6_E2M3", 6}, {"F6_E3M2", 6},      {"F8_E4M3", 8},
+    {"F8_E5M2", 8},  {"F8_E8M0", 8},  {"F8_E4M3FNUZ", 8},              {"F8_E5M2FNUZ", 8},
+};
+
+struct reader {
+    struct arena *arena;
+    const unsigned char *header, *data;
+    uint64_t header_bytes, data_bytes;
+    struct tensor *tensors;
+    size_t count;
+    const char *message;
+};
+
+#define FAIL(reader, ...) ((reader)->message = arena_format((reader)->arena, __VA_ARGS__), false)
+
+static uint64_t read_le64(const unsigned char *bytes)
+{
+    uint64_t number = 0;
+    for (int i = 8; i-- > 0;)
+        number = number << 8 | bytes[i];
+    return number;
+}
+
+static bool find_header(struct reader *reader, const unsigned char *file, uint64_t bytes)
+{
+    if (bytes < LENGTH_BYTES)
+        return FAIL(reader, "it has %" PRIu64 " bytes, too few for the length of a header", bytes);
+    uint64_t length = read_le64(file);
+    if (length > HEADER_MAX)
+        return FAIL(reader, "its header claims %" PRIu64 " bytes, more than the format's 100 MB", length);
+    if (length > bytes - LENGTH_BYTES)
+        return FAIL(reader, "its header claims %" PRIu64 " bytes, but only %" PRIu64 " follow", length,
+                    bytes - LENGTH_BYTES);
+    reader->header = file + LENGTH_BYTES;
+    reader->header_bytes = length;
+    reader->data = reader->header + length;
+    reader->data_bytes = bytes - LENGTH_BYTES - length;
+    if (!length || *reader->header != '{')
+        return FAIL(reader, "its header does not begin with '{'");
+    return true;
+}
+
+static bool is_escaped(const char *text, size_t at)
+{
+    size_t backslashes = 0;
+    while (backslashes < at && text[at - 1 - backslashes] == '\\')
+        backslashes++;
+    return backslashes % 2;
+}
+
+/* The parser stops right behind the name that stands twice, and tells it only where it is short. */
+static bool fail_duplicate(struct reader *reader, int position)
+{
+    const char *text = (const char *)reader->header;
+    const size_t end = (size_t)position;
+    size_t begin = end - 2;         /* from the closing quote back to the opening one */
+    while (text[begin] != '"' || is_escaped(text, begin))
+        begin--;
+    json_t *name = json_loadb(text + begin, end - begin, JSON_DECODE_ANY, NULL);
+    reader->message =
+        arena_format(reader->arena, "%s stands twice in its header", quote(reader->arena, json_string_value(name)));
+    json_decref(name);
+    return false;
+}
+
+static bool fail_json(struct reader *reader, const json_error_t *error)
+{
+    if (json_error_code(error) == json_error_duplicate_key)
+        return fail_duplicate(reader, error->position);
+    return FAIL(reader, "its header is not good JSON: %s (byte %d)", error->text, error->position);
+}
+
+static bool check_metadata(struct reader *reader, json_t *metadata)
+{
+    const char *key;
+    json_t *text;
+    if (!json_is_object(metadata))
+        return FAIL(reader, "'__metadata__' is not an object");
+    json_object_foreach(metadata, key, text) {
+        if (!json_is_string(text))
+            return FAIL(reader, "%s in '__metadata__' is not a string", quote(reader->arena, key));
+    }
+    return true;
+}
+
+static bool check_fields(struct reader *reader, const char *name, json_t *entry)
+{
+    static const struct {
+        const char *name;
+        json_type type;
+        const char *what;
+    } fields[] = {{"dtype", JSON_STRING, "a string"},
+                  {"shape", JSON_ARRAY, "an array"},
+                  {"data_offsets", JSON_ARRAY, "an array"}};
+    enum { FIELDS = sizeof fields / sizeof *fields };
+    if (!json_is_object(entry))
+        return FAIL(reader, "tensor %s is not described by an object", name);
+    for (size_t i = 0; i < FIELDS; i++) {
+        json_t *field = json_object_get(entry, fields[i].name);
+        if (!field)
+            return FAIL(reader, "tensor %s has no '%s'", name, fields[i].name);
+        if (json_typeof(field) != fields[i].type)
+            return FAIL(reader, "'%s' of tensor %s is not %s", fields[i].name, name, fields[i].what);
+    }
+    if (json_object_size(entry) != FIELDS)
+        return FAIL(reader, "tensor %s has fields besides 'dtype', 'shape' and 'data_offsets'", name);
+    return true;
+}
+
+static bool read_dtype(struct reader *reader, const char *name, const char *dtype, unsigned *bits)
+{
+    for (size_t i = 0; i < sizeof element_types / sizeof *element_types; i++) {
+        if (!strcmp(dtype, element_types[i].name)) {
+            *bits = element_types[i].bits;
+            return true;
+        }
+    }
+    return FAIL(reader, "tensor %s has the unknown type %s", name, quote(reader->arena, dtype));
+}
+
+/* Numbers of an array that must be whole and not negative. */
+static bool read_numbers(struct reader *reader, const char *name, const char *field, json_t *array, int64_t *numbers)
+{
+    for (size_t i = 0; i < json_array_size(array); i++) {
+        json_t *number = json_array_get(array, i);
+        if (!json_is_integer(number) || json_integer_value(number) < 0)
+            return FAIL(reader, "'%s' of tensor %s holds what is not a whole number from 0 up", field, name);
+        numbers[i] = json_integer_value(number);
+    }
+    return true;
+}
+
+static bool check_size(struct reader *reader, const char *name, const struct tensor *tensor, unsigned bits)
+{
+    uint64_t size = 1;
+    for (int i = 0; i < tensor->rank; i++) {
+        if (!CHECKED_MUL(size, (uint64_t)tensor->shape[i], &size))
+            return FAIL(reader, "the shape of tensor %s has more elements than 64 bits can count", name);
+    }
+    if (!CHECKED_MUL(size, bits, &size))
+        return FAIL(reader, "tensor %s has more bits than 64 bits can count", name);
+    if (size % 8)
+        return FAIL(reader, "tensor %s does not end at a whole byte", name);
+    if (size / 8 != tensor->bytes)
+        return FAIL(reader, "tensor %s needs %" PRIu64 " bytes, but its offsets span %zu", name, size / 8,
+                    tensor->bytes);
+    return true;
+}
+
+static bool read_offsets(struct reader *reader, const char *name, json_t *array, struct tensor *tensor)
+{
+    int64_t offsets[2];
+    if (json_array_size(array) != 2)
+        return FAIL(reader, "'data_offsets' of tensor %s are %zu numbers, not 2", name, json_array_size(array));
+    if (!read_numbers(reader, name, "data_offsets", array, offsets))
+        return false;
+    if (offsets[0] > offsets[1])
+        return FAIL(reader, "tensor %s ends at byte %" PRId64 ", before it begins at %" PRId64, name, offsets[1],
+                    offsets[0]);
+    if ((uint64_t)offsets[1] > reader->data_bytes)
+        return FAIL(reader, "tensor %s ends at byte %" PRId64 " of the data, but the file holds %" PRIu64, name,
+                    offsets[1], reader->data_bytes);
+    tensor->data = reader->data + offsets[0];
+    tensor->bytes = (size_t)(offsets[1] - offsets[0]);
+    return true;
+}
+
+static bool read_tensor(struct reader *reader, const char *key, json_t *entry, struct tensor *tensor)
+{
+    const char *name = quote(reader->arena, key);
+    unsigned bits;
+    if (!check_fields(reader, name, entry))
+        return false;
+    const char *dtype = json_string_value(json_object_get(entry, "dtype"));
+    json_t *shape = json_object_get(entry, "shape");
+    int64_t *sizes = ARENA_ARRAY(reader->arena, int64_t, json_array_size(shape));
+    *tensor = (struct tensor){
+        .name = arena_copy(reader->arena, key, strlen(key)),
+        .dtype = arena_copy(reader->arena, dtype, strlen(dtype)),
+        .rank = (int)json_array_size(shape),
+        .shape = sizes,
+    };
+    return read_dtype(reader, name, dtype, &bits) && read_numbers(reader, name, "shape", shape, sizes) &&
+           read_offsets(reader, name, json_object_get(entry, "data_offsets"), tensor) &&
+           check_size(reader, name, tensor, bits);
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const struct tensor *first = a, *second = b;
+    if (first->data != second->data)
+        return first->data < second->data ? -1 : 1;
+    return (first->bytes > second->bytes) - (first->bytes < second->bytes);
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const struct tensor *)a)->name, ((const struct tensor *)b)->name);
+}
+
+/* Each byte of the data belongs to one tensor. */
+static bool check_coverage(struct reader *reader)
+{
+    const unsigned char *end = reader->data;
+    if (reader->count)
+        qsort(reader->tensors, reader->count, sizeof *reader->tensors, by_place);
+    for (size_t i = 0; i < reader->count; i++) {
+        const struct tensor *tensor = &reader->tensors[i];
+        if (tensor->data < end)
+            return FAIL(reader, "tensors %s and %s overlap", quote(reader->arena, tensor[-1].name),
+                        quote(reader->arena, tensor->name));
+        if (tensor->data > end)
+            return FAIL(reader, "%td bytes in front of tensor %s belong to no tensor", tensor->data - end,
+                        quote(reader->arena, tensor->name));
+        end += tensor->bytes;
+    }
+    if (end != reader->data + reader->data_bytes)
+        return FAIL(reader, "%td bytes at its end belong to no tensor", reader->data + reader->data_bytes - end);
+    return true;
+}
+
+static bool read_entries(struct reader *reader, json_t *header)
+{
+    const char *key;
+    json_t *entry;
+    reader->tensors = ARENA_ARRAY(reader->arena, struct tensor, json_object_size(header));
+    json_object_foreach(header, key, entry) {
+        if (!strcmp(key, "__metadata__")) {
+            if (!check_metadata(reader, entry))
+                return false;
+        } else if (!read_tensor(reader, key, entry, &reader->tensors[reader->count++])) {
+            return false;
+        }
+    }
+    return check_coverage(reader);
+}
+
+static bool read_header(struct reader *reader)
+{
+    json_error_t error;
+    json_t *header = json_loadb((const char *)reader->header, reader->header_bytes,
+                                JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
+    if (!header)
+        return fail_json(reader, &error);
+    bool good = read_entries(reader, header);
+    json_decref(header);
+    if (good && reader->count)
+        qsort(reader->tensors, reader->count, sizeof *reader->tensors, by_name);
+    return good;
+}
+
+/* NULL, or why it cannot be mapped. An empty file has no map. */
+static const char *map_descriptor(int descriptor, struct safetensors *file)
+{
+    struct stat status;
+    if (fstat(descriptor, &status))
+        return strerror(errno);
+    if (S_ISDIR(status.st_mode))
+        return strerror(EISDIR);
+    if (!S_ISREG(status.st_mode))
+        return "Not a regular file";
+    file->map_bytes = (size_t)status.st_size;
+    if (!file->map_bytes)
+        return NULL;
+    void *map = mmap(NULL, file->map_bytes, PROT_READ, MAP_PRIVATE, descriptor, 0);
+    if (map == MAP_FAILED)
+        return strerror(errno);
+    file->map = map;
+    return NULL;
+}
+
+static const char *map_file(const char *path, struct safetensors *file)
+{
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (descriptor < 0)
+        return strerror(errno);
+    const char *message = map_descriptor(descriptor, file);
+    close(descriptor);
+    return message;
+}
+
+enum safetensors_result safetensors_open(struct arena *arena, const char *path, struct safetensors *file,
+                                         const char **message)
+{
+    struct reader reader = {.arena = arena};
+    *file = (struct safetensors){0};
+    const char *unreadable = map_file(path, file);
+    if (unreadable) {
+        *message = arena_copy(arena, unreadable, strlen(unreadable));
+        return SAFETENSORS_UNREADABLE;
+    }
+    if (find_header(&reader, file->map, file->map_bytes) && read_header(&reader)) {
+        file->tensors = reader.tensors;
+        file->count = reader.count;
+        return SAFETENSORS_OK;
+    }
+    *message = reader.message;
+    safetensors_close(file);
+    return SAFETENSORS_BROKEN;
+}
+
+void safetensors_close(struct safetensors *file)
+{
+    if (file->map)
+        munmap(file->map, file->map_bytes);
+    *file = (struct safetensors){0};
+}
+
+const struct tensor *safetensors_find(const struct safetensors *file, const char *name)
+{
+    const struct tensor key = {.name = name};
+    if (!file->count)
+        return NULL;
+    return bsearch(&key, file->tensors, file->count, sizeof key, by_name);
+}

@@ -1,0 +1,146 @@
+/* Parameters -> the packed blob: a header, then each packed parameter at its offset. A parameter is evaluated in
+ * blocks of rows, rounded, and stored; no more than a block of it ever stands in memory as doubles. */
+#include "weights.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "convert.h"
+#include "param_eval.h"
+#include "quote.h"
+#include "tensor_read.h"
+
+struct packer {
+    const struct weights *weights;
+    struct arena *arena, *scratch;
+    struct diags *diags;
+    const struct packed *packed;    /* the parameter being packed */
+    unsigned char *to;              /* where its next element goes */
+    bool good;
+};
+
+static const char *const largest[] = {
+    [DTYPE_F32] = "3.4028235e38",
+    [DTYPE_TF32] = "3.4028235e38",
+    [DTYPE_F16] = "65504",
+    [DTYPE_BF16] = "3.3895314e38",
+};
+
+/* The tensors that take part in a parameter, each once, in the order of the expression. */
+struct parts {
+    struct arena *arena;
+    VEC(const struct param *) sources;
+};
+
+static void collect_parts(struct parts *parts, const struct param *param)
+{
+    for (int i = 0; i < param->of_count; i++)
+        collect_parts(parts, param->of[i]);
+    if (param->kind != PARAM_SOURCE)
+        return;
+    for (size_t i = 0; i < parts->sources.count; i++) {
+        if (parts->sources.at[i] == param)
+            return;
+    }
+    VEC_PUSH(parts->arena, &parts->sources, param);
+}
+
+static const char *parts_text(struct arena *arena, const struct parts *parts)
+{
+    const char *text = "";
+    for (size_t i = 0; i < parts->sources.count; i++)
+        text = arena_format(arena, "%s%s%s", text, i ? ", " : "", quote(arena, parts->sources.at[i]->tensor));
+    return text;
+}
+
+static void report_overflow(struct packer *packer, const struct param *param, int64_t overflows)
+{
+    const enum dtype dtype = packer->packed->round;
+    struct parts parts = {.arena = packer->arena};
+    collect_parts(&parts, param);
+    packer->good = false;
+    diag_error(packer->diags, DIAG_TENSOR_OVERFLOW, parts.sources.at[0]->span,
+               "%" PRId64 " of the %" PRId64 " values %s %s become infinite in %s, whose largest number is %s",
+               overflows, param->rows * param->cols, param->kind == PARAM_SOURCE ? "of" : "computed from",
+               parts_text(packer->arena, &parts), dtype_text(dtype), largest[dtype]);
+}
+
+/* One parameter that is not made of parts, in blocks of rows. */
+static void pack_whole(struct packer *packer, const struct param *param)
+{
+    const struct packed *packed = packer->packed;
+    const int64_t most = param_block_rows(param->cols);
+    const int64_t block = most < param->rows ? most : param->rows;
+    double *values = ARENA_ARRAY(packer->scratch, double, (size_t)(block * param->cols));
+    int64_t overflows = 0;
+    for (int64_t row = 0; row < param->rows; row += block) {
+        int64_t rows = param->rows - row < block ? param->rows - row : block;
+        size_t count = (size_t)(rows * param->cols);
+        param_eval(packer->weights, param, row, rows, values);
+        overflows += (int64_t)convert_round(values, count, packed->round);
+        convert_store(packer->to, values, count, packed->dtype);
+        packer->to += count * dtype_size(packed->dtype);
+    }
+    if (overflows)
+        report_overflow(packer, param, overflows);
+}
+
+/* What is stacked or joined is packed part by part, so that a message names the part that it is about. */
+static void pack_parts(struct packer *packer, const struct param *param)
+{
+    if (param->kind != PARAM_STACK_ROWS && param->kind != PARAM_JOIN) {
+        pack_whole(packer, param);
+        return;
+    }
+    for (int i = 0; i < param->of_count; i++)
+        pack_parts(packer, param->of[i]);
+}
+
+static void store_le64(unsigned char *to, uint64_t number)
+{
+    for (int i = 0; i < 8; i++)
+        to[i] = (unsigned char)(number >> 8 * i);
+}
+
+static uint64_t load_le64(const unsigned char *from)
+{
+    uint64_t number = 0;
+    for (int i = 8; i-- > 0;)
+        number = number << 8 | from[i];
+    return number;
+}
+
+static uint64_t checksum(const unsigned char *payload, size_t bytes)
+{
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (size_t i = 0; i < bytes; i += 8)
+        hash = (hash ^ load_le64(payload + i)) * 0x100000001b3u;
+    return hash;
+}
+
+static void write_header(unsigned char *blob, const struct plan *plan)
+{
+    const size_t bytes = (size_t)plan->weights_bytes;
+    memcpy(blob, "MLPWTS1\n", 8);
+    store_le64(blob + 8, plan->weights_layout);
+    store_le64(blob + 16, bytes);
+    store_le64(blob + 24, checksum(blob + WEIGHTS_HEADER_BYTES, bytes));
+}
+
+unsigned char *weights_pack(const struct weights *weights, const struct plan *plan, struct diags *diags, size_t *size)
+{
+    assert(plan->weights_bytes % 8 == 0);
+    *size = WEIGHTS_HEADER_BYTES + (size_t)plan->weights_bytes;
+    unsigned char *blob = arena_alloc(plan->arena, *size);
+    struct packer packer = {.weights = weights, .arena = plan->arena, .diags = diags, .good = true};
+    for (size_t i = 0; i < plan->params.count; i++) {
+        packer.packed = &plan->params.at[i];
+        packer.to = blob + WEIGHTS_HEADER_BYTES + packer.packed->offset;
+        packer.scratch = arena_new();
+        pack_parts(&packer, packer.packed->param);
+        arena_free(packer.scratch);
+    }
+    write_header(blob, plan);
+    return packer.good ? blob : NULL;
+}
