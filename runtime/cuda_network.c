@@ -1,0 +1,304 @@
+/* The life of a network on a GPU: init finds the device and the arena, copies the weights, opens the products and
+ * records one CUDA graph for each batch size; close undoes it. After init nothing allocates. Rows go through in
+ * cuda_run.c; products are in cuda_gemm.c, which alone needs cuBLASLt. */
+#include "mlp_cuda.h"
+
+#include <cuda_runtime_api.h>
+#include <string.h>
+
+mlp_cuda_counts mlp_cuda_counted;
+
+/* ---- Errors ---- */
+
+static mlp_status status_of(cudaError_t error)
+{
+    switch (error) {
+    case cudaErrorMemoryAllocation:
+        return MLP_NO_MEMORY;
+    case cudaErrorNoDevice:
+    case cudaErrorInvalidDevice:
+    case cudaErrorInsufficientDriver:
+    case cudaErrorSystemDriverMismatch:
+    case cudaErrorSystemNotReady:
+    case cudaErrorStubLibrary:
+    case cudaErrorDevicesUnavailable:
+        return MLP_NO_DEVICE;
+    case cudaErrorNoKernelImageForDevice:
+    case cudaErrorInvalidKernelImage:
+    case cudaErrorInvalidDeviceFunction:
+    case cudaErrorUnsupportedPtxVersion:
+        return MLP_WRONG_DEVICE;
+    default:
+        return MLP_DEVICE_FAILED;
+    }
+}
+
+mlp_status mlp_cuda_failed(mlp_cuda *cuda, const char *step, const char *call, int error)
+{
+    cudaError_t code = (cudaError_t)error;
+    cudaGetLastError();             /* so that nobody else finds it there */
+    return mlp_fail(&cuda->network, status_of(code), "%s%s%.*s: %s (%s)", step ? step : "", step ? ": " : "",
+                    (int)strcspn(call, "("), call, cudaGetErrorString(code), cudaGetErrorName(code));
+}
+
+#define CHECK(call) MLP_CUDA_CHECK(cuda, NULL, call)
+
+/* ---- The device ---- */
+
+static mlp_status enter_device(mlp_cuda *cuda, int *before)
+{
+    CHECK(cudaGetDevice(before));
+    if (*before != cuda->device)
+        CHECK(cudaSetDevice(cuda->device));
+    return MLP_OK;
+}
+
+static void leave_device(const mlp_cuda *cuda, int before)
+{
+    if (before != cuda->device)
+        cudaSetDevice(before);
+}
+
+/* The caller's current device stays the caller's: every call from outside works between these two. */
+mlp_status mlp_cuda_enter(mlp_cuda *cuda, int *device_before)
+{
+    MLP_TRY(mlp_enter(&cuda->network));
+    mlp_status status = enter_device(cuda, device_before);
+    if (status != MLP_OK)
+        mlp_leave(&cuda->network);
+    return status;
+}
+
+void mlp_cuda_leave(mlp_cuda *cuda, int device_before)
+{
+    leave_device(cuda, device_before);
+    mlp_leave(&cuda->network);
+}
+
+static mlp_status find_device(mlp_cuda *cuda, int device)
+{
+    int count = 0;
+    CHECK(cudaGetDeviceCount(&count));
+    if (device < 0 || device >= count)
+        return mlp_fail(&cuda->network, MLP_NO_DEVICE, "device %d was asked for, there %s %d", device,
+                        count == 1 ? "is" : "are", count);
+    cuda->device = device;
+    return MLP_OK;
+}
+
+/* ---- Memory ---- */
+
+static void count_allocation(void)
+{
+    __atomic_add_fetch(&mlp_cuda_counted.allocations, 1, __ATOMIC_RELAXED);
+}
+
+static mlp_status find_arena(mlp_cuda *cuda)
+{
+    const mlp_cuda_config *config = cuda->config;
+    void *arena = NULL;
+    if (config->find_arena) {
+        CHECK(config->find_arena(&arena));
+    } else {
+        count_allocation();
+        CHECK(cudaMalloc(&arena, config->arena_bytes));
+    }
+    cuda->arena = (unsigned char *)arena;
+    CHECK(cudaMemsetAsync(arena, 0, config->arena_bytes, (cudaStream_t)cuda->stream));
+    return MLP_OK;
+}
+
+static mlp_status make_staging(mlp_cuda *cuda)
+{
+    void *staging = NULL;
+    count_allocation();
+    CHECK(cudaHostAlloc(&staging, cuda->config->staging_bytes, cudaHostAllocDefault));
+    cuda->staging = (unsigned char *)staging;
+    return MLP_OK;
+}
+
+static mlp_status make_stream(mlp_cuda *cuda)
+{
+    cudaStream_t stream = NULL;
+    cudaEvent_t idle = NULL;
+    CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    cuda->stream = stream;
+    CHECK(cudaEventCreateWithFlags(&idle, cudaEventDisableTiming));
+    cuda->idle = idle;
+    return MLP_OK;
+}
+
+/* ---- Weights ---- */
+
+/* What has been queued may still read the old weights: this waits for it. */
+static mlp_status upload(mlp_cuda *cuda)
+{
+    cudaStream_t stream = (cudaStream_t)cuda->stream;
+    CHECK(cudaStreamWaitEvent(stream, (cudaEvent_t)cuda->idle, 0));
+    CHECK(cudaMemcpyAsync(cuda->arena, cuda->network.weights, cuda->config->weights_bytes, cudaMemcpyHostToDevice,
+                          stream));
+    CHECK(cudaStreamSynchronize(stream));
+    cuda->uploaded = 1;
+    mlp_weights_unload(&cuda->network);
+    return MLP_OK;
+}
+
+static mlp_status read_weights_file(mlp_cuda *cuda, const mlp_cuda_config *config, const char *path)
+{
+    return mlp_weights_load(&cuda->network, path, config->weights_bytes, config->weights_layout);
+}
+
+/* A file named in the options, or loaded before init, comes before the embedded weights. */
+static mlp_status init_weights(mlp_cuda *cuda, const char *path)
+{
+    const mlp_cuda_config *config = cuda->config;
+    if (path)
+        MLP_TRY(read_weights_file(cuda, config, path));
+    if (!cuda->network.weights && config->weights) {
+        MLP_TRY(mlp_weights_check(&cuda->network, config->weights, MLP_WEIGHTS_HEADER + config->weights_bytes,
+                                  config->weights_bytes, config->weights_layout, "embedded weights"));
+        cuda->network.weights = config->weights + MLP_WEIGHTS_HEADER;
+    }
+    return cuda->network.weights ? upload(cuda) : MLP_OK;
+}
+
+mlp_status mlp_cuda_need_weights(mlp_cuda *cuda)
+{
+    if (cuda->uploaded || !cuda->config->weights_bytes)
+        return MLP_OK;
+    return mlp_fail(&cuda->network, MLP_NO_WEIGHTS, NULL);
+}
+
+mlp_status mlp_cuda_load_weights(mlp_cuda *cuda, const mlp_cuda_config *config, const char *path)
+{
+    int before = 0;
+    MLP_TRY(mlp_enter_any(&cuda->network));
+    mlp_status status = path ? read_weights_file(cuda, config, path)
+                             : mlp_fail(&cuda->network, MLP_BAD_ARGUMENT, "the path is NULL");
+    if (status == MLP_OK && cuda->network.ready) {
+        status = enter_device(cuda, &before);
+        if (status == MLP_OK) {
+            status = upload(cuda);
+            leave_device(cuda, before);
+        }
+    }
+    mlp_leave(&cuda->network);
+    return status;
+}
+
+/* ---- Graphs ---- */
+
+mlp_status mlp_cuda_kernel(mlp_cuda *cuda, const char *step, mlp_cuda_launch *launch, int64_t rows)
+{
+    int error = launch(cuda->arena, rows, cuda->stream);
+    return error ? mlp_cuda_failed(cuda, step, "kernel launch", error) : MLP_OK;
+}
+
+/* The first run is outside the recording: it loads the kernels, and shows what fails only when running. */
+static mlp_status record(mlp_cuda *cuda, size_t batch)
+{
+    mlp_cuda_forward *forward = cuda->config->batches[batch].forward;
+    cudaStream_t stream = (cudaStream_t)cuda->stream;
+    cudaGraph_t graph = NULL;
+    cudaGraphExec_t ready = NULL;
+    MLP_TRY(forward(cuda));
+    CHECK(cudaStreamSynchronize(stream));
+    CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    mlp_status status = forward(cuda);
+    cudaError_t error = cudaStreamEndCapture(stream, &graph);
+    if (status != MLP_OK)
+        return status;
+    CHECK(error);
+    error = cudaGraphInstantiate(&ready, graph, 0);
+    cudaGraphDestroy(graph);
+    CHECK(error);
+    cuda->config->graphs[batch] = ready;
+    CHECK(cudaGraphUpload(ready, stream));
+    return MLP_OK;
+}
+
+static mlp_status record_all(mlp_cuda *cuda)
+{
+    for (size_t i = 0; i < cuda->config->batch_count; i++)
+        MLP_TRY(record(cuda, i));
+    CHECK(cudaStreamSynchronize((cudaStream_t)cuda->stream));
+    return MLP_OK;
+}
+
+/* ---- init and close ---- */
+
+/* Gives back whatever is there; the device is the network's. */
+static void tear_down(mlp_cuda *cuda)
+{
+    const mlp_cuda_config *config = cuda->config;
+    if (cuda->idle)
+        cudaEventSynchronize((cudaEvent_t)cuda->idle);
+    for (size_t i = 0; i < config->batch_count; i++) {
+        if (config->graphs[i])
+            cudaGraphExecDestroy((cudaGraphExec_t)config->graphs[i]);
+        config->graphs[i] = NULL;
+    }
+    if (cuda->handle)
+        config->gemm_calls->close(cuda);
+    if (!config->find_arena)
+        cudaFree(cuda->arena);
+    cudaFreeHost(cuda->staging);
+    if (cuda->idle)
+        cudaEventDestroy((cudaEvent_t)cuda->idle);
+    if (cuda->stream)
+        cudaStreamDestroy((cudaStream_t)cuda->stream);
+    cuda->arena = cuda->staging = NULL;
+    cuda->stream = cuda->idle = NULL;
+    cuda->uploaded = 0;
+    cudaGetLastError();
+}
+
+static mlp_status set_up(mlp_cuda *cuda, const char *weights)
+{
+    MLP_TRY(make_stream(cuda));
+    MLP_TRY(find_arena(cuda));
+    MLP_TRY(make_staging(cuda));
+    MLP_TRY(init_weights(cuda, weights));
+    if (cuda->config->gemm_calls)
+        MLP_TRY(cuda->config->gemm_calls->open(cuda));
+    return record_all(cuda);
+}
+
+static mlp_status init_entered(mlp_cuda *cuda, const mlp_options *options)
+{
+    int before = 0;
+    if (cuda->network.ready)
+        return mlp_fail(&cuda->network, MLP_BAD_ARGUMENT, "init was called twice without close");
+    MLP_TRY(find_device(cuda, options ? options->device : 0));
+    MLP_TRY(enter_device(cuda, &before));
+    mlp_status status = set_up(cuda, options ? options->weights : NULL);
+    if (status != MLP_OK)
+        tear_down(cuda);
+    cuda->network.ready = status == MLP_OK;
+    leave_device(cuda, before);
+    return status;
+}
+
+mlp_status mlp_cuda_init(mlp_cuda *cuda, const mlp_cuda_config *config, const mlp_options *options)
+{
+    MLP_TRY(mlp_enter_any(&cuda->network));
+    cuda->config = config;
+    mlp_status status = init_entered(cuda, options);
+    mlp_leave(&cuda->network);
+    return status;
+}
+
+void mlp_cuda_close(mlp_cuda *cuda)
+{
+    int before = 0;
+    if (mlp_enter_any(&cuda->network) != MLP_OK)
+        return;
+    if (cuda->network.ready && enter_device(cuda, &before) == MLP_OK) {
+        tear_down(cuda);
+        leave_device(cuda, before);
+    }
+    mlp_weights_unload(&cuda->network);
+    cuda->network.weights = NULL;
+    cuda->network.ready = 0;
+    mlp_leave(&cuda->network);
+}
