@@ -26,6 +26,9 @@ const char *emit_double(struct arena *arena, double number);
 const char *emit_string(struct arena *arena, const char *text); /* a C string literal with its quotes */
 const char *emit_comment(struct arena *arena, const char *text);/* harmless inside a comment, on one line, shortened */
 
+/* The parameters of NAME_run: "size_t rows, const float *in_x, float *out_y". */
+const char *emit_run_parameters(struct arena *arena, const struct plan *plan);
+
 /* One file each. */
 void emit_header(struct emitter *emitter, const struct plan *plan);     /* NAME.h */
 void emit_main(struct emitter *emitter, const struct plan *plan);       /* NAME_main.c */

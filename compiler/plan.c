@@ -299,7 +299,7 @@ static void add_step(struct planner *planner, struct step step, const char *name
 /* A step that copies value `from` to value `to`, converting between their types. */
 static void add_copy(struct planner *planner, int from, int to, struct span span)
 {
-    struct step step = {.span = span, .out = to, .residual = -1};
+    struct step step = {.span = span, .out = to, .group = -1, .residual = -1};
     struct tape_op copy = {.op = OP_IDENTITY, .width = planner->plan->values.at[to].width};
     copy.in[0] = value_operand(from);
     VEC_PUSH(planner->arena, &step.tape, copy);
@@ -384,7 +384,7 @@ static void plan_group(struct planner *planner, int group)
     const struct group *g = &planner->fusion->groups.at[group];
     int result = g->nodes[g->count - 1];
     const struct node *head = graph_node(planner->graph, g->nodes[0]);
-    struct step step = {.out = value_for(planner, result), .residual = -1};
+    struct step step = {.out = value_for(planner, result), .group = group, .residual = -1};
     step.span = graph_node(planner->graph, result)->span;
     enum dtype out = planner->plan->values.at[step.out].dtype;
     for (int i = 0; i < g->count; i++) {
@@ -608,10 +608,17 @@ static bool check_sizes(const struct plan *plan, bool fits, struct diags *diags,
     return true;
 }
 
-/* Public C names begin with the model's name, unless that could meet a name of the runtime, which all begin with mlp. */
+/* Public C names are the model's name, `_` and a word like init. A model whose name could so meet a name of the runtime,
+ * of the generated file itself or of the C library is given another prefix. */
 static const char *choose_prefix(struct arena *arena, const char *name)
 {
-    bool clash = !strncmp(name, "mlp", 3) || !strncmp(name, "MLP", 3);
+    static const char *const beginnings[] = {"mlp", "MLP", "pthread", "posix"};
+    static const char *const names[] = {"in", "out", "v", "p", "r", "read", "sem", "argp"};
+    bool clash = false;
+    for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
+        clash |= !strncmp(name, beginnings[i], strlen(beginnings[i]));
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        clash |= !strcmp(name, names[i]);
     return clash ? arena_format(arena, "model_%s", name) : name;
 }
 

@@ -78,6 +78,7 @@ struct step {
     struct span span;
     VEC(struct tape_op) tape;
     int out;                        /* the value stored */
+    int group;                      /* of the fused graph, or -1: a copy */
     /* of a product */
     bool product;
     int64_t n, k;                   /* columns out, columns in */

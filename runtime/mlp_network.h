@@ -12,9 +12,11 @@ extern "C" {
 
 #if defined(__cplusplus)
 #define MLP_ALIGN(bytes) alignas(bytes)
+#define MLP_EXTERN extern "C"
 #define MLP_RESTRICT __restrict
 #else
 #define MLP_ALIGN(bytes) _Alignas(bytes)
+#define MLP_EXTERN extern
 #define MLP_RESTRICT restrict
 #endif
 

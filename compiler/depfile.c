@@ -1,0 +1,63 @@
+#include "depfile.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "output.h"
+
+/* As make reads it: `$` doubled; space, `#` and `\` behind a backslash. */
+static const char *escape(struct arena *arena, const char *path)
+{
+    char *out = arena_array(arena, 2 * strlen(path) + 1, 1), *to = out;
+    for (; *path; path++) {
+        if (*path == '$')
+            *to++ = '$';
+        else if (strchr(" #\\\t", *path))
+            *to++ = '\\';
+        *to++ = *path;
+    }
+    return out;
+}
+
+/* What the rule is for, unless -MT says otherwise: the program, the library, or the C source. */
+static const char *default_target(const struct plan *plan, const struct options *options)
+{
+    const char *folder = options->output ? options->output : ".";
+    if (options->mode == MODE_PROGRAM)
+        return options->output ? options->output : plan->name;
+    return arena_format(plan->arena, options->mode == MODE_LIBRARY ? "%s/lib%s.a" : "%s/%s.c", folder, plan->name);
+}
+
+static const char *rule(const struct depfile *depfile, const struct plan *plan, const struct options *options)
+{
+    struct arena *arena = plan->arena;
+    const char *target = options->depfile_target ? options->depfile_target : default_target(plan, options);
+    const char *text = arena_format(arena, "%s: %s", escape(arena, target), escape(arena, depfile->spec));
+    if (depfile->weights)
+        text = arena_format(arena, "%s %s", text, escape(arena, depfile->weights));
+    return arena_format(arena, "%s\n", text);
+}
+
+static bool write_file(const struct plan *plan, const char *path, const char *text)
+{
+    struct outputs outputs = {.arena = plan->arena};
+    outputs_add(&outputs, path, text, strlen(text));
+    return outputs_commit(&outputs);
+}
+
+bool depfile_print(const struct depfile *depfile, const struct plan *plan, const struct options *options)
+{
+    const char *text = rule(depfile, plan, options);
+    if (options->depfile_path)
+        return write_file(plan, options->depfile_path, text);
+    fputs(text, stdout);
+    return !fflush(stdout) && !ferror(stdout);
+}
+
+bool depfile_write(const struct depfile *depfile, const struct plan *plan, const struct options *options)
+{
+    const char *path = options->depfile_path;
+    if (!path)
+        path = arena_format(plan->arena, "%s.d", default_target(plan, options));
+    return write_file(plan, path, rule(depfile, plan, options));
+}

@@ -1,0 +1,581 @@
+/* NAME.c for a CPU: one static function a step, called in a straight line.
+ *
+ * A product is a BLAS call into its output, then a loop that finishes it in place: bias, activation, residual. Any
+ * other step is a loop over its rows. Values between steps stand in a static arena of floats; inputs and outputs are
+ * read and written where the caller has them. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "emit.h"
+
+static const char *dtype_c[] = {[DTYPE_F32] = "float", [DTYPE_F16] = "mlp_f16", [DTYPE_BF16] = "mlp_bf16"};
+
+/* How an operation is written: %a, %b are its operands, %0, %1 its attributes. NULL: not element-wise. */
+static const char *op_c[OP_COUNT] = {
+    [OP_AFFINE] = "%a * %b + %c",
+    [OP_RELU] = "mlp_relu(%a)",
+    [OP_RELU6] = "mlp_relu6(%a)",
+    [OP_GELU] = "mlp_gelu(%a)",
+    [OP_GELU_TANH] = "mlp_gelu_tanh(%a)",
+    [OP_SILU] = "mlp_silu(%a)",
+    [OP_MISH] = "mlp_mish(%a)",
+    [OP_HARDSWISH] = "mlp_hardswish(%a)",
+    [OP_HARDSIGMOID] = "mlp_hardsigmoid(%a)",
+    [OP_SIGMOID] = "mlp_sigmoid(%a)",
+    [OP_TANH] = "tanhf(%a)",
+    [OP_SOFTPLUS] = "mlp_softplus(%a)",
+    [OP_IDENTITY] = "%a",
+    [OP_EXP] = "expf(%a)",
+    [OP_LOG] = "logf(%a)",
+    [OP_SQRT] = "sqrtf(%a)",
+    [OP_ABS] = "fabsf(%a)",
+    [OP_NEG] = "-%a",
+    [OP_LEAKY_RELU] = "mlp_leaky_relu(%a, %0)",
+    [OP_ELU] = "mlp_elu(%a, %0)",
+    [OP_CLAMP] = "mlp_clamp(%a, %0, %1)",
+    [OP_ADD] = "%a + %b",
+    [OP_SUB] = "%a - %b",
+    [OP_MUL] = "%a * %b",
+    [OP_DIV] = "%a / %b",
+    [OP_MAXIMUM] = "mlp_maximum(%a, %b)",
+    [OP_MINIMUM] = "mlp_minimum(%a, %b)",
+};
+
+/* How a value of each type is read as a float, and a float rounded and stored. */
+static const char *load_c[] = {[DTYPE_F32] = "%s", [DTYPE_F16] = "mlp_f16_load(%s)", [DTYPE_BF16] = "mlp_bf16_load(%s)"};
+static const char *store_c[] = {
+    [DTYPE_F32] = "%s", [DTYPE_F16] = "mlp_f16_store(%s)", [DTYPE_BF16] = "mlp_bf16_store(%s)"};
+static const char *round_c[] = {
+    [DTYPE_F32] = "%s", [DTYPE_F16] = "mlp_round_f16(%s)", [DTYPE_BF16] = "mlp_round_bf16(%s)"};
+
+/* ---- names ---- */
+
+static const struct buffer *buffer_of(const struct plan *plan, const struct value *value)
+{
+    return &plan->buffers.at[value->buffer];
+}
+
+/* The first element of row 0: "v_h1", "io.in_x", "io.in_x + 3". */
+static const char *base_of(struct arena *arena, const struct plan *plan, const struct value *value)
+{
+    const struct buffer *buffer = buffer_of(plan, value);
+    if (buffer->place == PLACE_ARENA)
+        return arena_format(arena, "v_%s", value->name);
+    const char *port = buffer->place == PLACE_INPUT
+                           ? arena_format(arena, "io.in_%s", plan->inputs.at[buffer->port].name)
+                           : arena_format(arena, "io.out_%s", plan->outputs.at[buffer->port].name);
+    return value->column ? arena_format(arena, "%s + %" PRId64, port, value->column) : port;
+}
+
+/* One template with one %s. */
+static const char *fill(struct arena *arena, const char *template, const char *text)
+{
+    const char *hole = strstr(template, "%s");
+    return arena_format(arena, "%.*s%s%s", (int)(hole - template), template, text, hole + 2);
+}
+
+/* ---- state ---- */
+
+static void emit_arena(struct emitter *e, const struct plan *plan)
+{
+    if (!plan->arena_bytes)
+        return;
+    emit_line(e, "/* Values between steps, for up to %" PRId64 " rows: [width], and the steps in which each is alive. */",
+              plan->max_batch);
+    emit_line(e, "static MLP_ALIGN(%" PRId64 ") float arena[%" PRId64 "];", plan->alignment, plan->arena_bytes / 4);
+    for (size_t i = 0; i < plan->values.count; i++) {
+        const struct value *value = &plan->values.at[i];
+        const struct buffer *buffer = buffer_of(plan, value);
+        if (buffer->place == PLACE_ARENA)
+            emit_line(e, "static float *const v_%s = arena + %" PRId64 "; /* [%" PRId64 "] %d to %d */", value->name,
+                      buffer->offset / 4 + value->column, value->width, buffer->first, buffer->last);
+    }
+    emit_blank(e);
+}
+
+static void emit_io(struct emitter *e, const struct plan *plan)
+{
+    emit_line(e, "/* The caller's rows that are being worked on. */");
+    emit_open(e, "static struct {");
+    for (size_t i = 0; i < plan->inputs.count; i++)
+        emit_line(e, "const %s *in_%s;", dtype_c[plan->inputs.at[i].dtype], plan->inputs.at[i].name);
+    for (size_t i = 0; i < plan->outputs.count; i++)
+        emit_line(e, "%s *out_%s;", dtype_c[plan->outputs.at[i].dtype], plan->outputs.at[i].name);
+    emit_close(e, "} io;");
+    emit_blank(e);
+}
+
+static void emit_state(struct emitter *e, const struct plan *plan, bool embedded)
+{
+    emit_line(e, "static mlp_network network;");
+    emit_blank(e);
+    if (plan->weights_bytes) {
+        if (embedded)
+            emit_line(e, "MLP_EXTERN const unsigned char %s_weights[]; /* %s_weights.S */", plan->prefix, plan->name);
+        emit_line(e, "static const uint64_t weights_layout = UINT64_C(0x%016" PRIx64 ");", plan->weights_layout);
+        emit_blank(e);
+        emit_line(e, "/* The packed parameter at a byte offset. */");
+        emit_line(e, "static const float *weight(size_t offset)");
+        emit_open(e, "{");
+        emit_line(e, "return (const float *)(const void *)(network.weights + offset);");
+        emit_close(e, "}");
+        emit_blank(e);
+    }
+    emit_arena(e, plan);
+    emit_io(e, plan);
+}
+
+/* ---- a step ---- */
+
+struct step_emitter {
+    struct emitter *e;
+    const struct plan *plan;
+    const struct step *step;
+    const struct value *out;
+};
+
+static const char *operand_c(const struct step_emitter *s, struct operand operand)
+{
+    struct arena *arena = s->e->arena;
+    switch (operand.kind) {
+    case OPERAND_OP:
+        return arena_format(arena, "t%d", operand.index);
+    case OPERAND_VALUE: {
+        const struct value *value = &s->plan->values.at[operand.index];
+        const char *element = arena_format(arena, "x_%s[%s]", value->name, value->width == 1 ? "0" : "j");
+        return fill(arena, load_c[value->dtype], element);
+    }
+    case OPERAND_PARAM: {
+        const struct packed *packed = &s->plan->params.at[operand.index];
+        return arena_format(arena, "p_%s[%s]", packed->name, packed->cols == 1 ? "0" : "j");
+    }
+    case OPERAND_NUMBER: {
+        const char *number = emit_float(arena, operand.number);
+        return *number == '-' ? arena_format(arena, "(%s)", number) : number;
+    }
+    case OPERAND_NONE:
+        break;
+    }
+    return "";
+}
+
+static const char *expression_c(const struct step_emitter *s, const struct tape_op *op)
+{
+    struct arena *arena = s->e->arena;
+    const char *text = "";
+    for (const char *c = op_c[op->op]; *c; c++) {
+        if (*c != '%')
+            text = arena_format(arena, "%s%c", text, *c);
+        else if (*++c <= '1')
+            text = arena_format(arena, "%s%s", text, emit_float(arena, op->attr[*c - '0']));
+        else
+            text = arena_format(arena, "%s%s", text, operand_c(s, op->in[*c - 'a']));
+    }
+    return text;
+}
+
+/* What is stored for the float expression `text`: rounded, and in the output's type. */
+static const char *stored_c(const struct step_emitter *s, const char *text)
+{
+    struct arena *arena = s->e->arena;
+    if (s->out->dtype != DTYPE_F32)
+        return fill(arena, store_c[s->out->dtype], text);
+    return fill(arena, round_c[s->out->round], text);
+}
+
+static bool stored_as_is(const struct step_emitter *s)
+{
+    return s->out->dtype == DTYPE_F32 && s->out->round == DTYPE_F32;
+}
+
+/* Calls visit(s, index, first) for the operands of one kind, each index once. */
+static void each_operand(const struct step_emitter *s, enum operand_kind kind, size_t from,
+                         void (*visit)(const struct step_emitter *, int))
+{
+    VEC(int) seen = {0};
+    for (size_t i = from; i < s->step->tape.count; i++) {
+        for (int j = 0; j < 3; j++) {
+            struct operand operand = s->step->tape.at[i].in[j];
+            bool known = operand.kind != kind;
+            for (size_t k = 0; !known && k < seen.count; k++)
+                known = seen.at[k] == operand.index;
+            if (!known) {
+                VEC_PUSH(s->e->arena, &seen, operand.index);
+                visit(s, operand.index);
+            }
+        }
+    }
+}
+
+static void declare_param(const struct step_emitter *s, int index)
+{
+    const struct packed *packed = &s->plan->params.at[index];
+    emit_line(s->e, "const float *const p_%s = weight(%" PRId64 ");", packed->name, packed->offset);
+}
+
+static void declare_row(const struct step_emitter *s, int index)
+{
+    const struct value *value = &s->plan->values.at[index];
+    emit_line(s->e, "const %s *const x_%s = %s + r * %" PRId64 ";", dtype_c[value->dtype], value->name,
+              base_of(s->e->arena, s->plan, value), value->ld);
+}
+
+static void emit_element_ops(const struct step_emitter *s, size_t from, size_t to)
+{
+    for (size_t i = from; i < to; i++)
+        emit_line(s->e, "const float t%zu = %s;", i, expression_c(s, &s->step->tape.at[i]));
+}
+
+static void open_rows(const struct step_emitter *s, size_t from)
+{
+    emit_open(s->e, "for (size_t r = 0; r < rows; r++) {");
+    each_operand(s, OPERAND_VALUE, from, declare_row);
+    emit_line(s->e, "%s *const y = %s + r * %" PRId64 ";", dtype_c[s->out->dtype],
+              base_of(s->e->arena, s->plan, s->out), s->out->ld);
+}
+
+static void open_columns(const struct step_emitter *s, int64_t width)
+{
+    emit_open(s->e, "for (size_t j = 0; j < %" PRId64 "; j++) {", width);
+}
+
+/* Bias, activation, residual and rounding, in place of what the product left. */
+static void emit_finish(const struct step_emitter *s)
+{
+    const struct step *step = s->step;
+    bool bias = step->tape.at[0].in[2].kind == OPERAND_PARAM;
+    if (!bias && step->tape.count == 1 && stored_as_is(s))
+        return;
+    open_rows(s, 1);
+    open_columns(s, s->out->width);
+    emit_line(s->e, bias ? "const float t0 = y[j] + %s;" : "const float t0 = y[j];%s",
+              operand_c(s, step->tape.at[0].in[2]));
+    emit_element_ops(s, 1, step->tape.count);
+    emit_line(s->e, "y[j] = %s;", stored_c(s, arena_format(s->e->arena, "t%zu", step->tape.count - 1)));
+    emit_close(s->e, "}");
+    emit_close(s->e, "}");
+}
+
+static void emit_product(const struct step_emitter *s)
+{
+    const struct tape_op *linear = &s->step->tape.at[0];
+    const struct value *x = &s->plan->values.at[linear->in[0].index];
+    emit_line(s->e, "mlp_product(rows, %" PRId64 ", %" PRId64 ", %s, %" PRId64 ", p_%s, %s, %" PRId64 ");", s->step->n,
+              s->step->k, base_of(s->e->arena, s->plan, x), x->ld, s->plan->params.at[linear->in[1].index].name,
+              base_of(s->e->arena, s->plan, s->out), s->out->ld);
+    emit_finish(s);
+}
+
+static const char *param_or_null(const struct step_emitter *s, struct operand operand)
+{
+    if (operand.kind == OPERAND_NONE)
+        return "NULL";
+    return arena_format(s->e->arena, "p_%s", s->plan->params.at[operand.index].name);
+}
+
+static void emit_row_call(const struct step_emitter *s, const struct tape_op *op, const char *row)
+{
+    struct emitter *e = s->e;
+    const char *eps = emit_float(e->arena, op->attr[0]);
+    switch (op->op) {
+    case OP_SOFTMAX:
+        emit_line(e, "mlp_softmax_row(%s, %" PRId64 ");", row, op->width);
+        break;
+    case OP_LOG_SOFTMAX:
+        emit_line(e, "mlp_log_softmax_row(%s, %" PRId64 ");", row, op->width);
+        break;
+    case OP_LAYERNORM:
+        emit_line(e, "mlp_layernorm_row(%s, %" PRId64 ", %s, %s, %s);", row, op->width, eps,
+                  param_or_null(s, op->in[1]), param_or_null(s, op->in[2]));
+        break;
+    default:
+        emit_line(e, "mlp_rmsnorm_row(%s, %" PRId64 ", %s, %s, %s);", row, op->width, eps,
+                  emit_float(e->arena, op->attr[1]), param_or_null(s, op->in[1]));
+        break;
+    }
+}
+
+/* Element-wise operations into a row of floats, the row operation in place, then rounding into the output. */
+static void emit_row_op(const struct step_emitter *s)
+{
+    const struct step *step = s->step;
+    const struct tape_op *last = &step->tape.at[step->tape.count - 1];
+    bool apart = s->out->dtype != DTYPE_F32;
+    const char *row = apart ? "row" : "y";
+    if (apart)
+        emit_line(s->e, "static float row[%" PRId64 "];", last->width);
+    open_rows(s, 0);
+    open_columns(s, last->width);
+    emit_element_ops(s, 0, step->tape.count - 1);
+    emit_line(s->e, "%s[j] = %s;", row, operand_c(s, last->in[0]));
+    emit_close(s->e, "}");
+    emit_row_call(s, last, row);
+    if (!stored_as_is(s)) {
+        open_columns(s, last->width);
+        emit_line(s->e, "y[j] = %s;", stored_c(s, arena_format(s->e->arena, "%s[j]", row)));
+        emit_close(s->e, "}");
+    }
+    emit_close(s->e, "}");
+}
+
+static int64_t operand_width(const struct step_emitter *s, struct operand operand)
+{
+    switch (operand.kind) {
+    case OPERAND_OP:
+        return s->step->tape.at[operand.index].width;
+    case OPERAND_VALUE:
+        return s->plan->values.at[operand.index].width;
+    case OPERAND_PARAM:
+        return s->plan->params.at[operand.index].cols;
+    case OPERAND_NUMBER:
+    case OPERAND_NONE:
+        break;
+    }
+    return 1;
+}
+
+/* sum, mean, dot: added up in double, as the row functions of mlp_cpu.h do. */
+static void emit_reduce(const struct step_emitter *s)
+{
+    const struct step *step = s->step;
+    const struct tape_op *last = &step->tape.at[step->tape.count - 1];
+    int64_t width = operand_width(s, last->in[0]);
+    const char *term = arena_format(s->e->arena, "(double)%s", operand_c(s, last->in[0]));
+    if (last->op == OP_DOT)
+        term = arena_format(s->e->arena, "%s * (double)%s", term, operand_c(s, last->in[1]));
+    open_rows(s, 0);
+    emit_line(s->e, "double sum = 0.0;");
+    open_columns(s, width);
+    emit_element_ops(s, 0, step->tape.count - 1);
+    emit_line(s->e, "sum += %s;", term);
+    emit_close(s->e, "}");
+    const char *result = last->op == OP_MEAN ? arena_format(s->e->arena, "(float)(sum / %" PRId64 ")", width) : "(float)sum";
+    emit_line(s->e, "y[0] = %s;", stored_c(s, result));
+    emit_close(s->e, "}");
+}
+
+static void emit_elements(const struct step_emitter *s)
+{
+    const struct step *step = s->step;
+    open_rows(s, 0);
+    open_columns(s, s->out->width);
+    emit_element_ops(s, 0, step->tape.count);
+    emit_line(s->e, "y[j] = %s;", stored_c(s, arena_format(s->e->arena, "t%zu", step->tape.count - 1)));
+    emit_close(s->e, "}");
+    emit_close(s->e, "}");
+}
+
+static void emit_step(struct emitter *e, const struct plan *plan, const struct step *step)
+{
+    struct step_emitter s = {e, plan, step, &plan->values.at[step->out]};
+    emit_line(e, "/* %s -- %s:%d */", emit_comment(e->arena, step->text), emit_comment(e->arena, plan->spec), step->line);
+    emit_line(e, "static void %s(size_t rows)", step->function);
+    emit_open(e, "{");
+    each_operand(&s, OPERAND_PARAM, 0, declare_param);
+    if (step->product)
+        emit_product(&s);
+    else if (op_info[step->tape.at[step->tape.count - 1].op].kind == KIND_ROW)
+        emit_row_op(&s);
+    else if (op_info[step->tape.at[step->tape.count - 1].op].kind == KIND_REDUCE)
+        emit_reduce(&s);
+    else
+        emit_elements(&s);
+    emit_close(e, "}");
+    emit_blank(e);
+}
+
+static void emit_forward(struct emitter *e, const struct plan *plan)
+{
+    emit_line(e, "/* The network, for at most %" PRId64 " rows. */", plan->max_batch);
+    emit_line(e, "static void forward(size_t rows)");
+    emit_open(e, "{");
+    for (size_t i = 0; i < plan->steps.count; i++)
+        emit_line(e, "%s(rows);", plan->steps.at[i].function);
+    emit_close(e, "}");
+    emit_blank(e);
+}
+
+/* ---- the library's functions ---- */
+
+static void emit_init(struct emitter *e, const struct plan *plan, bool embedded)
+{
+    const char *name = plan->prefix;
+    bool weights = plan->weights_bytes > 0;
+    emit_line(e, "mlp_status %s_init(const mlp_options *options)", name);
+    emit_open(e, "{");
+    emit_line(e, "mlp_status status = mlp_enter_any(&network);");
+    emit_line(e, "if (status != MLP_OK)");
+    emit_line(e, "    return status;");
+    if (weights && embedded) {
+        emit_line(e, "status = mlp_weights_check(&network, %s_weights, MLP_WEIGHTS_HEADER + %s_WEIGHTS_BYTES,", name, name);
+        emit_line(e, "                           %s_WEIGHTS_BYTES, weights_layout, \"the embedded weights\");", name);
+        emit_line(e, "if (status == MLP_OK && !network.loaded)");
+        emit_line(e, "    network.weights = %s_weights + MLP_WEIGHTS_HEADER;", name);
+    }
+    if (weights) {
+        emit_line(e, "if (status == MLP_OK && options && options->weights)");
+        emit_line(e, "    status = mlp_weights_load(&network, options->weights, %s_WEIGHTS_BYTES, weights_layout);", name);
+    } else {
+        emit_line(e, "if (options && options->weights)");
+        emit_line(e, "    status = mlp_fail(&network, MLP_BAD_ARGUMENT, \"this network has no weights to load\");");
+    }
+    emit_line(e, "network.ready = status == MLP_OK;");
+    emit_line(e, "mlp_leave(&network);");
+    emit_line(e, "return status;");
+    emit_close(e, "}");
+    emit_blank(e);
+}
+
+static const char *null_test(struct emitter *e, const struct plan *plan)
+{
+    const char *text = "";
+    for (size_t i = 0; i < plan->inputs.count; i++)
+        text = arena_format(e->arena, "%s%s!in_%s", text, *text ? " || " : "", plan->inputs.at[i].name);
+    for (size_t i = 0; i < plan->outputs.count; i++)
+        text = arena_format(e->arena, "%s%s!out_%s", text, *text ? " || " : "", plan->outputs.at[i].name);
+    return text;
+}
+
+static void emit_run(struct emitter *e, const struct plan *plan)
+{
+    emit_line(e, "mlp_status %s_run(%s)", plan->prefix, emit_run_parameters(e->arena, plan));
+    emit_open(e, "{");
+    emit_line(e, "mlp_status status = mlp_enter(&network);");
+    emit_line(e, "if (status != MLP_OK)");
+    emit_line(e, "    return status;");
+    emit_line(e, "if (rows && (%s))", null_test(e, plan));
+    emit_line(e, "    status = mlp_fail(&network, MLP_BAD_ARGUMENT, \"an array is NULL\");");
+    if (plan->weights_bytes) {
+        emit_line(e, "else if (!network.weights)");
+        emit_line(e, "    status = mlp_fail(&network, MLP_NO_WEIGHTS, \"give a packed weights file to init or load_weights\");");
+    }
+    emit_open(e, "for (size_t done = 0, count; status == MLP_OK && done < rows; done += count) {");
+    emit_line(e, "count = rows - done < %s_MAX_BATCH ? rows - done : %s_MAX_BATCH;", plan->prefix, plan->prefix);
+    for (size_t i = 0; i < plan->inputs.count; i++)
+        emit_line(e, "io.in_%s = in_%s + done * %" PRId64 ";", plan->inputs.at[i].name, plan->inputs.at[i].name,
+                  plan->inputs.at[i].width);
+    for (size_t i = 0; i < plan->outputs.count; i++)
+        emit_line(e, "io.out_%s = out_%s + done * %" PRId64 ";", plan->outputs.at[i].name, plan->outputs.at[i].name,
+                  plan->outputs.at[i].width);
+    emit_line(e, "forward(count);");
+    emit_close(e, "}");
+    emit_line(e, "mlp_leave(&network);");
+    emit_line(e, "return status;");
+    emit_close(e, "}");
+    emit_blank(e);
+}
+
+static void emit_others(struct emitter *e, const struct plan *plan)
+{
+    const char *name = plan->prefix;
+    emit_line(e, "mlp_status %s_load_weights(const char *path)", name);
+    emit_open(e, "{");
+    emit_line(e, "mlp_status status = mlp_enter(&network);");
+    emit_line(e, "if (status != MLP_OK)");
+    emit_line(e, "    return status;");
+    if (plan->weights_bytes) {
+        emit_line(e, "status = mlp_weights_load(&network, path, %s_WEIGHTS_BYTES, weights_layout);", name);
+    } else {
+        emit_line(e, "(void)path;");
+        emit_line(e, "status = mlp_fail(&network, MLP_BAD_ARGUMENT, \"this network has no weights to load\");");
+    }
+    emit_line(e, "mlp_leave(&network);");
+    emit_line(e, "return status;");
+    emit_close(e, "}");
+    emit_blank(e);
+    emit_line(e, "void %s_close(void)", name);
+    emit_open(e, "{");
+    emit_line(e, "if (mlp_enter_any(&network) != MLP_OK)");
+    emit_line(e, "    return;");
+    emit_line(e, "mlp_weights_unload(&network);");
+    emit_line(e, "network.ready = 0;");
+    emit_line(e, "mlp_leave(&network);");
+    emit_close(e, "}");
+    emit_blank(e);
+    emit_line(e, "const char *%s_error(void)", name);
+    emit_open(e, "{");
+    emit_line(e, "return network.error;");
+    emit_close(e, "}");
+    emit_blank(e);
+}
+
+/* ---- one step at a time, for --verify and --profile ---- */
+
+static void emit_begin(struct emitter *e, const struct plan *plan)
+{
+    emit_line(e, "static size_t begun; /* rows */");
+    emit_blank(e);
+    emit_line(e, "static mlp_status begin(size_t rows, const void *const *inputs_begun, void *const *outputs_begun)");
+    emit_open(e, "{");
+    emit_line(e, "if (!network.ready%s)", plan->weights_bytes ? " || !network.weights" : "");
+    emit_line(e, "    return MLP_NOT_READY;");
+    emit_line(e, "if (rows > %s_MAX_BATCH)", plan->prefix);
+    emit_line(e, "    return MLP_BAD_ARGUMENT;");
+    if (!plan->inputs.count)
+        emit_line(e, "(void)inputs_begun;");
+    for (size_t i = 0; i < plan->inputs.count; i++)
+        emit_line(e, "io.in_%s = (const %s *)inputs_begun[%zu];", plan->inputs.at[i].name, dtype_c[plan->inputs.at[i].dtype], i);
+    for (size_t i = 0; i < plan->outputs.count; i++)
+        emit_line(e, "io.out_%s = (%s *)outputs_begun[%zu];", plan->outputs.at[i].name, dtype_c[plan->outputs.at[i].dtype], i);
+    emit_line(e, "begun = rows;");
+    emit_line(e, "return MLP_OK;");
+    emit_close(e, "}");
+    emit_blank(e);
+}
+
+static void emit_run_step(struct emitter *e, const struct plan *plan)
+{
+    emit_line(e, "static mlp_status run_step(size_t step)");
+    emit_open(e, "{");
+    emit_open(e, "static void (*const functions[])(size_t) = {");
+    for (size_t i = 0; i < plan->steps.count; i++)
+        emit_line(e, "%s,", plan->steps.at[i].function);
+    emit_close(e, "};");
+    emit_line(e, "if (step >= %zu)", plan->steps.count);
+    emit_line(e, "    return MLP_BAD_ARGUMENT;");
+    emit_line(e, "functions[step](begun);");
+    emit_line(e, "return MLP_OK;");
+    emit_close(e, "}");
+    emit_blank(e);
+}
+
+static void emit_read(struct emitter *e, const char *name, const char *from, const char *size)
+{
+    emit_line(e, "static mlp_status %s(size_t offset, size_t bytes, void *to)", name);
+    emit_open(e, "{");
+    emit_line(e, "if (offset > %s || bytes > %s - offset)", size, size);
+    emit_line(e, "    return MLP_BAD_ARGUMENT;");
+    if (from)
+        emit_line(e, "memcpy(to, %s + offset, bytes);", from);
+    else
+        emit_line(e, "(void)to;");
+    emit_line(e, "return MLP_OK;");
+    emit_close(e, "}");
+    emit_blank(e);
+}
+
+void emit_cpu(struct emitter *e, const struct plan *plan, bool embedded)
+{
+    emit_banner(e, plan, "");
+    emit_line(e, "#include \"%s.h\"", plan->name);
+    emit_blank(e);
+    emit_line(e, "#include <string.h>");
+    emit_blank(e);
+    emit_line(e, "#include \"mlp_cpu.h\"");
+    emit_line(e, "#include \"mlp_network.h\"");
+    emit_blank(e);
+    emit_state(e, plan, embedded);
+    for (size_t i = 0; i < plan->steps.count; i++)
+        emit_step(e, plan, &plan->steps.at[i]);
+    emit_forward(e, plan);
+    emit_init(e, plan, embedded);
+    emit_run(e, plan);
+    emit_others(e, plan);
+    emit_begin(e, plan);
+    emit_run_step(e, plan);
+    emit_read(e, "read_arena", plan->arena_bytes ? "(const unsigned char *)arena" : NULL,
+              arena_format(e->arena, "(size_t)%s_ARENA_BYTES", plan->prefix));
+    emit_read(e, "read_weights", plan->weights_bytes ? "network.weights" : NULL,
+              arena_format(e->arena, "(size_t)%s_WEIGHTS_BYTES", plan->prefix));
+    emit_model(e, plan, embedded);
+}
