@@ -1,0 +1,287 @@
+/* The passes in order, and what becomes of their result. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "arena.h"
+#include "ast.h"
+#include "check.h"
+#include "depfile.h"
+#include "diag.h"
+#include "dot.h"
+#include "emit.h"
+#include "explain.h"
+#include "fold.h"
+#include "fuse.h"
+#include "gate.h"
+#include "graph.h"
+#include "lower.h"
+#include "options.h"
+#include "output.h"
+#include "plan.h"
+#include "simplify.h"
+#include "toolchain.h"
+#include "weights.h"
+
+struct compilation {
+    struct arena *arena;
+    struct options options;
+    struct source source;
+    struct diags *diags;
+    const struct spec *spec;
+    struct graph *graph;
+    struct fusion *fusion;
+    struct plan *plan;
+    struct weights *weights;        /* NULL: they come when the program runs */
+    const char *weights_path;       /* the file they come from, or NULL */
+    const unsigned char *blob;      /* packed */
+    size_t blob_size;
+};
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static uint64_t checksum(const char *text, size_t length)
+{
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (size_t i = 0; i < length; i++)
+        hash = (hash ^ (unsigned char)text[i]) * 0x100000001b3u;
+    return hash;
+}
+
+static bool wants(const struct compilation *c, enum dump dump)
+{
+    return c->options.mode == MODE_DUMP && c->options.dump == dump;
+}
+
+/* ---- passes ---- */
+
+static bool good(const struct compilation *c)
+{
+    return diags_status(c->diags) == EXIT_DONE;
+}
+
+static bool front_end(struct compilation *c)
+{
+    c->spec = parse_spec(c->arena, c->diags, &c->source);
+    if (!good(c))
+        return false;
+    if (wants(c, DUMP_AST))
+        return true;
+    if (!check_spec(c->spec, c->arena, c->diags))
+        return false;
+    c->graph = lower_spec(c->arena, c->spec, c->diags);
+    return good(c);
+}
+
+static void middle_end(struct compilation *c)
+{
+    c->graph = simplify_graph(c->graph);
+    c->graph = fold_batchnorm(c->graph);
+    c->graph = gate_merge(c->graph);
+    c->graph = simplify_graph(c->graph);
+    c->fusion = fuse_graph(c->graph, c->options.target);
+}
+
+/* The weights file as the spec means it, relative to the spec's folder; or as the command line says. */
+static const char *find_weights(const struct compilation *c)
+{
+    const char *path = c->graph->weights, *input = c->options.input;
+    if (c->options.weights || !path)
+        return c->options.weights;
+    size_t folder = (size_t)(base_name(input) - input);
+    return *path == '/' ? path : arena_format(c->arena, "%.*s%s", (int)folder, input, path);
+}
+
+static bool open_weights(struct compilation *c)
+{
+    c->weights_path = c->options.random ? NULL : find_weights(c);
+    if (c->options.random)
+        c->weights = weights_random(c->arena, c->options.seed);
+    else if (c->weights_path)
+        c->weights = weights_open(c->arena, c->diags, c->weights_path, c->graph->weights_span);
+    return good(c) && (!c->weights || weights_check(c->weights, c->graph, c->diags));
+}
+
+static bool back_end(struct compilation *c)
+{
+    struct plan_request request = {.target = c->options.target, .spec_checksum = checksum(c->source.text, c->source.length)};
+    request.spec = strcmp(c->options.input, "-") ? base_name(c->options.input) : c->source.path;
+    c->plan = plan_make(c->graph, c->fusion, &c->source, &request, c->diags);
+    return c->plan;
+}
+
+static bool pack_weights(struct compilation *c)
+{
+    if (c->weights && c->plan->weights_bytes)
+        c->blob = weights_pack(c->weights, c->plan, c->diags, &c->blob_size);
+    return good(c);
+}
+
+/* ---- results ---- */
+
+static void render(struct outputs *outputs, const char *path, struct emitter *emitter)
+{
+    outputs_add(outputs, path, emitter->text, emitter->length);
+    *emitter = (struct emitter){.arena = emitter->arena};
+}
+
+/* All generated files, under bare names. Without a source of weights, they are external. */
+static struct outputs render_all(const struct compilation *c)
+{
+    const struct plan *plan = c->plan;
+    bool embedded = c->blob && !c->options.external;
+    struct outputs outputs = {.arena = c->arena};
+    struct emitter emitter = {.arena = c->arena};
+    emit_header(&emitter, plan);
+    render(&outputs, arena_format(c->arena, "%s.h", plan->name), &emitter);
+    if (plan->target == TARGET_CUDA) {
+        emit_cuda_host(&emitter, plan, embedded);
+        render(&outputs, arena_format(c->arena, "%s.c", plan->name), &emitter);
+        emit_cuda_device(&emitter, plan);
+        render(&outputs, arena_format(c->arena, "%s.cu", plan->name), &emitter);
+    } else {
+        emit_cpu(&emitter, plan, embedded);
+        render(&outputs, arena_format(c->arena, "%s.c", plan->name), &emitter);
+    }
+    emit_main(&emitter, plan);
+    render(&outputs, arena_format(c->arena, "%s_main.c", plan->name), &emitter);
+    if (embedded) {
+        emit_weights(&emitter, plan);
+        render(&outputs, arena_format(c->arena, "%s_weights.S", plan->name), &emitter);
+    }
+    if (c->blob)
+        outputs_add(&outputs, arena_format(c->arena, "%s.weights", plan->name), c->blob, c->blob_size);
+    return outputs;
+}
+
+static bool write_sources(const struct compilation *c, const struct outputs *rendered)
+{
+    const char *folder = c->options.output ? c->options.output : ".";
+    struct outputs outputs = {.arena = c->arena};
+    if (!output_folder(c->arena, folder))
+        return false;
+    for (size_t i = 0; i < rendered->files.count; i++) {
+        const struct output_file *file = &rendered->files.at[i];
+        outputs_add(&outputs, arena_format(c->arena, "%s/%s", folder, file->path), file->bytes, file->size);
+    }
+    return outputs_commit(&outputs);
+}
+
+/* A program whose weights are external has them beside it. */
+static bool write_external(const struct compilation *c, const char *program)
+{
+    size_t folder = (size_t)(base_name(program) - program);
+    struct outputs outputs = {.arena = c->arena};
+    if (c->blob && c->options.external)
+        outputs_add(&outputs, arena_format(c->arena, "%.*s%s.weights", (int)folder, program, c->plan->name), c->blob,
+                    c->blob_size);
+    return outputs_commit(&outputs);
+}
+
+static bool write_results(const struct compilation *c)
+{
+    struct outputs rendered = render_all(c);
+    const char *output = c->options.output;
+    if (c->options.mode == MODE_SOURCES)
+        return write_sources(c, &rendered);
+    if (c->options.mode == MODE_LIBRARY)
+        return toolchain_library(c->plan, &rendered, output ? output : ".");
+    output = output ? output : c->plan->name;
+    return toolchain_program(c->plan, &rendered, output) && write_external(c, output);
+}
+
+static void print_dump(const struct compilation *c)
+{
+    switch (c->options.dump) {
+    case DUMP_AST:
+        ast_dump(c->spec, stdout);
+        break;
+    case DUMP_GRAPH:
+        graph_dump(c->graph, stdout);
+        break;
+    case DUMP_FUSED:
+        fusion_dump(c->graph, c->fusion, stdout);
+        break;
+    case DUMP_PLAN:
+        plan_dump(c->plan, stdout);
+        break;
+    case DUMP_MEMORY:
+        memory_dump(c->plan, stdout);
+        break;
+    case DUMP_DOT:
+        dot_print(c->plan, stdout);
+        break;
+    case DUMP_EXPLAIN:
+        explain_print(c->graph, c->fusion, c->plan, stdout);
+        break;
+    }
+}
+
+/* --locked: products have no plans until there is a plan file. */
+static bool check_locked(const struct compilation *c)
+{
+    bool missing = false;
+    for (size_t i = 0; c->options.locked && c->plan->target == TARGET_CUDA && i < c->plan->steps.count; i++) {
+        const struct step *step = &c->plan->steps.at[i];
+        if (step->product) {
+            missing = true;
+            fprintf(stderr, "%s:%d: error: no locked plan for the product of '%s'\n", c->source.path, step->line, step->name);
+        }
+    }
+    return !missing;
+}
+
+static enum exit_status finish(struct compilation *c)
+{
+    if (!check_locked(c))
+        return EXIT_NO_PLAN;
+    if (c->options.mode == MODE_CHECK)
+        return EXIT_DONE;
+    struct depfile depfile = {.spec = c->options.input, .weights = c->weights_path};
+    if (c->options.mode == MODE_DEPENDENCIES)
+        return depfile_print(&depfile, c->plan, &c->options) ? EXIT_DONE : EXIT_ENVIRONMENT;
+    if (!write_results(c) || (c->options.depfile && !depfile_write(&depfile, c->plan, &c->options)))
+        return EXIT_ENVIRONMENT;
+    return EXIT_DONE;
+}
+
+static enum exit_status compile(struct compilation *c)
+{
+    c->source.path = strcmp(c->options.input, "-") ? c->options.input : "<stdin>";
+    c->source.text = input_read(c->arena, c->options.input, &c->source.length);
+    if (!c->source.text)
+        return EXIT_ENVIRONMENT;
+    c->diags = diags_new(c->arena, &c->source);
+    if (c->options.warnings_are_errors)
+        diags_warnings_are_errors(c->diags);
+    bool done = front_end(c);
+    if (done && c->graph) {
+        middle_end(c);
+        done = open_weights(c) && back_end(c) && pack_weights(c);
+    }
+    diags_print(c->diags, stderr, c->options.color);
+    if (!done)
+        return diags_status(c->diags);
+    if (c->options.mode != MODE_DUMP)
+        return finish(c);
+    print_dump(c);
+    return fflush(stdout) || ferror(stdout) ? EXIT_ENVIRONMENT : EXIT_DONE;
+}
+
+int main(int argc, char **argv)
+{
+    struct compilation compilation = {0};
+    bool done;
+    enum exit_status status = options_parse(argc, argv, &compilation.options, &done);
+    if (status != EXIT_DONE || done)
+        return (int)status;
+    compilation.arena = arena_new();
+    status = compile(&compilation);
+    if (compilation.weights)
+        weights_close(compilation.weights);
+    arena_free(compilation.arena);
+    return (int)status;
+}

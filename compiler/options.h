@@ -1,0 +1,43 @@
+/* The command line. */
+#ifndef MLPC_OPTIONS_H
+#define MLPC_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "diag.h"
+#include "plan.h"
+
+enum mode {
+    MODE_SOURCES,                   /* sources into a folder */
+    MODE_PROGRAM,                   /* --exe */
+    MODE_LIBRARY,                   /* --lib */
+    MODE_CHECK,                     /* --check: messages only */
+    MODE_DUMP,                      /* --dump, --dot, --explain: text on standard output only */
+    MODE_DEPENDENCIES,              /* -M: a rule for make only */
+};
+
+enum dump { DUMP_AST, DUMP_GRAPH, DUMP_FUSED, DUMP_PLAN, DUMP_MEMORY, DUMP_DOT, DUMP_EXPLAIN };
+
+struct options {
+    const char *input;              /* "-": standard input */
+    const char *output;             /* -o; NULL: the default of the mode */
+    enum mode mode;
+    enum dump dump;
+    enum target target;
+    const char *weights;            /* --weights=FILE, or NULL */
+    bool external;                  /* --weights=external */
+    bool random;                    /* --random-weights */
+    uint64_t seed;
+    bool locked;
+    bool depfile;                   /* -MD */
+    const char *depfile_path;       /* -MF */
+    const char *depfile_target;     /* -MT */
+    bool warnings_are_errors;
+    enum diag_color color;
+};
+
+/* EXIT_DONE with *done set after --help and --version; EXIT_COMMAND_LINE after a message. */
+enum exit_status options_parse(int argc, char **argv, struct options *options, bool *done);
+
+#endif

@@ -1,0 +1,339 @@
+#include "toolchain.h"
+
+#include <errno.h>
+#include <glob.h>
+#include <limits.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char **environ;
+
+struct job {
+    struct arena *arena;
+    const struct plan *plan;
+    const char *runtime;            /* folder of the runtime's headers and archive */
+    const char *scratch;            /* folder of the sources and objects; goes away at the end */
+    VEC(const char *) objects;
+};
+
+struct command {
+    struct arena *arena;
+    VEC(const char *) words;
+};
+
+/* ---- commands ---- */
+
+static void add(struct command *command, const char *word)
+{
+    VEC_PUSH(command->arena, &command->words, word);
+}
+
+/* The words of an environment variable such as CC="gcc -m64", or of the default. */
+static void add_tool(struct command *command, const char *variable, const char *fallback)
+{
+    const char *value = variable ? getenv(variable) : NULL;
+    if (!value || !value[strspn(value, " \t")])
+        value = fallback;
+    char *copy = arena_copy(command->arena, value, strlen(value)), *rest = NULL;
+    for (char *word = strtok_r(copy, " \t", &rest); word; word = strtok_r(NULL, " \t", &rest))
+        add(command, word);
+}
+
+static bool mentions(const struct command *command, const char *beginning)
+{
+    for (size_t i = 0; i < command->words.count; i++) {
+        if (!strncmp(command->words.at[i], beginning, strlen(beginning)))
+            return true;
+    }
+    return false;
+}
+
+static bool run(struct command *command)
+{
+    const char *tool = command->words.at[0];
+    pid_t child;
+    int status;
+    add(command, NULL);
+    fflush(NULL);
+    int error = posix_spawnp(&child, tool, NULL, NULL, (char **)(void *)command->words.at, environ);
+    if (error) {
+        fprintf(stderr, "mlpc: error: cannot run '%s': %s\n", tool, strerror(error));
+        return false;
+    }
+    while (waitpid(child, &status, 0) < 0) {
+        if (errno != EINTR)
+            return false;
+    }
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        return true;
+    fprintf(stderr, "mlpc: error: '%s' failed on the generated code (%s %d)\n", tool,
+            WIFEXITED(status) ? "exit status" : "signal",
+            WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
+    return false;
+}
+
+/* ---- folders ---- */
+
+static bool has_runtime(const char *folder, struct arena *arena)
+{
+    return access(arena_format(arena, "%s/mlp_runtime.h", folder), R_OK) == 0;
+}
+
+/* Beside the compiler in a build tree, or under the same prefix where it is installed. */
+static const char *find_runtime(struct arena *arena)
+{
+    char self[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    char *slash = length > 0 ? memrchr(self, '/', (size_t)length) : NULL;
+    if (slash) {
+        *slash = '\0';
+        const char *places[] = {arena_format(arena, "%s/runtime", self), arena_format(arena, "%s/../lib/mlpc", self)};
+        for (size_t i = 0; i < 2; i++) {
+            if (has_runtime(places[i], arena))
+                return places[i];
+        }
+    }
+    fputs("mlpc: error: cannot find the runtime: neither runtime/ nor ../lib/mlpc/ beside mlpc has mlp_runtime.h\n", stderr);
+    return NULL;
+}
+
+static const char *make_scratch(struct arena *arena)
+{
+    const char *parent = getenv("TMPDIR");
+    char *path = arena_format(arena, "%s/mlpc.XXXXXX", parent && *parent ? parent : "/tmp");
+    if (mkdtemp(path))
+        return path;
+    fprintf(stderr, "mlpc: error: cannot make a folder for compiling, '%s': %s\n", path, strerror(errno));
+    return NULL;
+}
+
+static void remove_scratch(struct arena *arena, const char *path)
+{
+    glob_t found;
+    if (!glob(arena_format(arena, "%s/*", path), 0, NULL, &found)) {
+        for (size_t i = 0; i < found.gl_pathc; i++)
+            unlink(found.gl_pathv[i]);
+        globfree(&found);
+    }
+    rmdir(path);
+}
+
+static bool job_begin(struct job *job, const struct plan *plan, const struct outputs *sources)
+{
+    *job = (struct job){.arena = plan->arena, .plan = plan, .runtime = find_runtime(plan->arena)};
+    if (!job->runtime || !(job->scratch = make_scratch(plan->arena)))
+        return false;
+    struct outputs aside = {.arena = plan->arena};
+    for (size_t i = 0; i < sources->files.count; i++) {
+        const struct output_file *file = &sources->files.at[i];
+        outputs_add(&aside, arena_format(plan->arena, "%s/%s", job->scratch, file->path), file->bytes, file->size);
+    }
+    return outputs_commit(&aside);
+}
+
+/* ---- compiling ---- */
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t length = strlen(text), tail = strlen(end);
+    return length >= tail && !strcmp(text + length - tail, end);
+}
+
+/* nvcc compiles what includes CUDA's headers: it knows where they are. */
+static void add_compiler(struct job *job, struct command *command, const char *source)
+{
+    if (job->plan->target == TARGET_CUDA && !ends_with(source, ".S")) {
+        add_tool(command, "NVCC", "nvcc");
+        if (!mentions(command, "-arch") && !mentions(command, "-gencode"))
+            add(command, "-arch=sm_90");
+        add(command, "-Xcompiler=-fvisibility=hidden");
+    } else {
+        add_tool(command, "CC", "cc");
+        add(command, "-fvisibility=hidden");
+        if (!ends_with(source, ".S"))
+            add(command, "-std=c11");
+    }
+}
+
+static bool compile(struct job *job, const char *source)
+{
+    struct command command = {.arena = job->arena};
+    const char *object = arena_format(job->arena, "%s/%zu.o", job->scratch, job->objects.count);
+    add_compiler(job, &command, source);
+    add(&command, "-O2");
+    add(&command, arena_format(job->arena, "-I%s", job->scratch));
+    add(&command, arena_format(job->arena, "-I%s", job->runtime));
+    add(&command, "-c");
+    add(&command, "-o");
+    add(&command, object);
+    add(&command, source);
+    VEC_PUSH(job->arena, &job->objects, object);
+    return run(&command);
+}
+
+static bool is_source(const char *path)
+{
+    return ends_with(path, ".c") || ends_with(path, ".cu") || ends_with(path, ".S");
+}
+
+/* The generated sources, main apart, and the runtime's CUDA half, which is compiled with the user's CUDA. */
+static bool compile_all(struct job *job, const struct outputs *sources, bool with_main)
+{
+    bool good = true;
+    for (size_t i = 0; good && i < sources->files.count; i++) {
+        const char *path = sources->files.at[i].path;
+        if (is_source(path) && (with_main || !ends_with(path, "_main.c")))
+            good = compile(job, arena_format(job->arena, "%s/%s", job->scratch, path));
+    }
+    glob_t found;
+    if (job->plan->target != TARGET_CUDA || glob(arena_format(job->arena, "%s/cuda*.c", job->runtime), 0, NULL, &found))
+        return good;
+    for (size_t i = 0; good && i < found.gl_pathc; i++)
+        good = compile(job, arena_copy(job->arena, found.gl_pathv[i], strlen(found.gl_pathv[i])));
+    globfree(&found);
+    return good;
+}
+
+static bool has_product(const struct plan *plan)
+{
+    for (size_t i = 0; i < plan->steps.count; i++) {
+        if (plan->steps.at[i].product)
+            return true;
+    }
+    return false;
+}
+
+static void add_objects(const struct job *job, struct command *command)
+{
+    for (size_t i = 0; i < job->objects.count; i++)
+        add(command, job->objects.at[i]);
+    add(command, arena_format(job->arena, "%s/libmlprt.a", job->runtime));
+}
+
+static bool link_program(struct job *job, const char *to)
+{
+    struct command command = {.arena = job->arena};
+    bool cuda = job->plan->target == TARGET_CUDA;
+    add_tool(&command, cuda ? "NVCC" : "CC", cuda ? "nvcc" : "cc");
+    if (cuda && !mentions(&command, "-arch") && !mentions(&command, "-gencode"))
+        add(&command, "-arch=sm_90");
+    add(&command, "-o");
+    add(&command, to);
+    add_objects(job, &command);
+    if (cuda)
+        add(&command, "-lcublasLt");
+    else if (has_product(job->plan))
+        add(&command, "-lopenblas");
+    add(&command, "-lm");
+    return run(&command);
+}
+
+/* ---- results ---- */
+
+static bool put_in_place(const char *from, const char *to)
+{
+    struct stat info;
+    if (!lstat(to, &info) && S_ISDIR(info.st_mode))
+        errno = EISDIR;
+    else if (!rename(from, to))
+        return true;
+    fprintf(stderr, "mlpc: error: cannot write '%s': %s\n", to, strerror(errno));
+    unlink(from);
+    return false;
+}
+
+/* A name beside `path` that nobody has, so that the linker's output can be renamed; NULL after a message. */
+static const char *reserve_aside(struct arena *arena, const char *path)
+{
+    char *aside = arena_format(arena, "%s.XXXXXX", path);
+    int fd = mkstemp(aside);
+    if (fd < 0) {
+        fprintf(stderr, "mlpc: error: cannot write '%s': %s\n", path, strerror(errno));
+        return NULL;
+    }
+    close(fd);
+    unlink(aside);                  /* the linker makes it anew, with the mode of a program */
+    return aside;
+}
+
+bool toolchain_program(const struct plan *plan, const struct outputs *sources, const char *program)
+{
+    struct job job;
+    bool good = job_begin(&job, plan, sources);
+    const char *aside = good ? reserve_aside(plan->arena, program) : NULL;
+    good = aside && compile_all(&job, sources, true) && link_program(&job, aside) && put_in_place(aside, program);
+    if (aside && !good)
+        unlink(aside);
+    if (job.scratch)
+        remove_scratch(plan->arena, job.scratch);
+    return good;
+}
+
+/* One relocatable object of network, weights and the runtime's parts that they need, all of whose names but the public
+ * ones are local: two networks in one program cannot meet. */
+static bool join_objects(struct job *job, const char *joined)
+{
+    struct command command = {.arena = job->arena};
+    add_tool(&command, "LD", "ld");
+    add(&command, "-r");
+    add(&command, "-o");
+    add(&command, joined);
+    add_objects(job, &command);
+    return run(&command);
+}
+
+static bool hide_names(struct job *job, const char *joined)
+{
+    static const char *const words[] = {"init", "run", "run_device", "input", "output", "load_weights", "close", "error", "model"};
+    struct command command = {.arena = job->arena};
+    add_tool(&command, "OBJCOPY", "objcopy");
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        add(&command, arena_format(job->arena, "--keep-global-symbol=%s_%s", job->plan->prefix, words[i]));
+    add(&command, "--keep-global-symbol=mlp_status_text");
+    add(&command, "--weaken-symbol=mlp_status_text");
+    add(&command, joined);
+    return run(&command);
+}
+
+static bool archive(struct job *job, const char *joined, const char *to)
+{
+    struct command command = {.arena = job->arena};
+    add_tool(&command, "AR", "ar");
+    add(&command, "rcsD");
+    add(&command, to);
+    add(&command, joined);
+    return run(&command);
+}
+
+static bool put_header(struct job *job, const struct outputs *sources, const char *folder)
+{
+    struct outputs header = {.arena = job->arena};
+    for (size_t i = 0; i < sources->files.count; i++) {
+        const struct output_file *file = &sources->files.at[i];
+        if (ends_with(file->path, ".h") || ends_with(file->path, ".weights"))
+            outputs_add(&header, arena_format(job->arena, "%s/%s", folder, file->path), file->bytes, file->size);
+    }
+    return outputs_commit(&header);
+}
+
+bool toolchain_library(const struct plan *plan, const struct outputs *sources, const char *folder)
+{
+    struct job job;
+    struct arena *arena = plan->arena;
+    bool good = job_begin(&job, plan, sources) && output_folder(arena, folder);
+    const char *library = arena_format(arena, "%s/lib%s.a", folder, plan->name);
+    const char *aside = good ? reserve_aside(arena, library) : NULL;
+    const char *joined = job.scratch ? arena_format(arena, "%s/%s.o", job.scratch, plan->name) : "";
+    good = aside && compile_all(&job, sources, false) && join_objects(&job, joined) && hide_names(&job, joined) &&
+           archive(&job, joined, aside) && put_header(&job, sources, folder) && put_in_place(aside, library);
+    if (aside && !good)
+        unlink(aside);
+    if (job.scratch)
+        remove_scratch(arena, job.scratch);
+    return good;
+}

@@ -1,0 +1,14 @@
+/* Calls the C compiler on generated sources: --exe and --lib. Commands run without a shell; the result is made aside
+ * and renamed. */
+#ifndef MLPC_TOOLCHAIN_H
+#define MLPC_TOOLCHAIN_H
+
+#include "output.h"
+#include "plan.h"
+
+/* `sources` holds the generated files under bare names ("digits.c"). False after a message on standard error. */
+bool toolchain_program(const struct plan *plan, const struct outputs *sources, const char *program);
+/* The files NAME.h and libNAME.a in `folder`. */
+bool toolchain_library(const struct plan *plan, const struct outputs *sources, const char *folder);
+
+#endif
