@@ -208,8 +208,8 @@ static void emit_ports(struct emitter *e, const char *table, const struct plan_p
 {
     emit_open(e, "static const mlp_port %s[] = {", table);
     for (size_t i = 0; i < count; i++)
-        emit_line(e, "{.name = \"%s\", .dtype = %s, .width = %" PRId64 "},", ports[i].name,
-                  dtype_constant[ports[i].dtype], ports[i].width);
+        emit_line(e, "{.name = \"%s\", .dtype = %s, .width = %" PRId64 ", .value = %d},", ports[i].name,
+                  dtype_constant[ports[i].dtype], ports[i].width, ports[i].value);
     emit_close(e, "};");
     emit_blank(e);
 }

@@ -126,6 +126,7 @@ typedef struct mlp_port {
     const char *name;
     mlp_dtype dtype;                /* of the caller's array: MLP_F32, MLP_F16 or MLP_BF16 */
     size_t width;
+    int value;                      /* where the network reads it or leaves it */
 } mlp_port;
 
 typedef struct mlp_model {
