@@ -31,7 +31,7 @@ COMPILER  = $(patsubst %.c,$(B)/%.o,$(wildcard compiler/*.c)) $(B)/compiler/lex.
 PASSES    = $(filter-out $(B)/compiler/main.o,$(COMPILER))
 RUNTIME   = $(patsubst %.c,$(B)/%.o,$(filter-out $(wildcard runtime/cuda*.c),$(wildcard runtime/*.c)))
 # What generated code includes, and the CUDA half, which is compiled together with it.
-SHIPPED   = $(addprefix $(B)/,$(wildcard runtime/*.h runtime/*.cuh runtime/*.cu runtime/cuda*.c))
+SHIPPED   = $(addprefix $(B)/,$(wildcard runtime/mlp_*.h runtime/mlp_*.cuh runtime/cuda*.c))
 UNITS     = $(patsubst tests/unit/%.c,$(B)/tests/%,$(wildcard tests/unit/*.c))
 TOOLS     = $(B)/tests/run_cases $(B)/tests/show_digits
 
