@@ -20,7 +20,7 @@ void emit_close(struct emitter *emitter, const char *format, ...) __attribute__(
 void emit_blank(struct emitter *emitter);
 
 /* Shared by the targets. */
-void emit_banner(struct emitter *emitter, const struct plan *plan, const char *what);   /* the head of each file */
+void emit_banner(struct emitter *emitter, const struct plan *plan);     /* the head of each file */
 const char *emit_float(struct arena *arena, double number);     /* "0.1f", "-INFINITY": a float literal, exact */
 const char *emit_double(struct arena *arena, double number);
 const char *emit_string(struct arena *arena, const char *text); /* a C string literal with its quotes */

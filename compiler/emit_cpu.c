@@ -556,7 +556,7 @@ static void emit_read(struct emitter *e, const char *name, const char *from, con
 
 void emit_cpu(struct emitter *e, const struct plan *plan, bool embedded)
 {
-    emit_banner(e, plan, "");
+    emit_banner(e, plan);
     emit_line(e, "#include \"%s.h\"", plan->name);
     emit_blank(e);
     emit_line(e, "#include <string.h>");

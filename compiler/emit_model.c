@@ -72,7 +72,7 @@ static void emit_functions(struct emitter *e, const struct plan *plan)
 void emit_header(struct emitter *e, const struct plan *plan)
 {
     const char *name = plan->prefix;
-    emit_banner(e, plan, "");
+    emit_banner(e, plan);
     emit_line(e, "#ifndef MODEL_%s_H", name);
     emit_line(e, "#define MODEL_%s_H", name);
     emit_blank(e);
@@ -101,7 +101,7 @@ void emit_header(struct emitter *e, const struct plan *plan)
 
 void emit_main(struct emitter *e, const struct plan *plan)
 {
-    emit_banner(e, plan, "");
+    emit_banner(e, plan);
     emit_line(e, "#include \"%s.h\"", plan->name);
     emit_blank(e);
     emit_line(e, "int main(int argc, char **argv)");
@@ -112,7 +112,7 @@ void emit_main(struct emitter *e, const struct plan *plan)
 
 void emit_weights(struct emitter *e, const struct plan *plan)
 {
-    emit_banner(e, plan, "");
+    emit_banner(e, plan);
     emit_line(e, "/* The packed weights, as they are in %s.weights. Assemble with -I and the folder that holds that file. */",
               plan->name);
     emit_line(e, "    .section .rodata");

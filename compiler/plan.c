@@ -124,10 +124,56 @@ static int add_view(struct planner *planner, const char *name, int base, int64_t
     return push_value(planner, name, value);
 }
 
+/* "gate.weight+up.weight": the sources of a parameter that are of its own kind, the first few of them. */
+static const char *label_of(struct arena *arena, const struct param *param)
+{
+    switch (param->kind) {
+    case PARAM_SOURCE:
+        return param->tensor;
+    case PARAM_ZERO:
+        return "zeros";
+    case PARAM_STACK_ROWS:
+    case PARAM_JOIN:
+    case PARAM_ADD:
+        return arena_format(arena, "%.200s+%.200s", label_of(arena, param->of[0]), label_of(arena, param->of[1]));
+    case PARAM_BN_SHIFT:
+        return label_of(arena, param->of[1]);
+    case PARAM_BN_SCALE:
+    case PARAM_SCALE_ROWS:
+    case PARAM_SCALE_COLUMNS:
+    case PARAM_MATVEC:
+    case PARAM_MULTIPLY:
+        break;
+    }
+    return label_of(arena, param->of[0]);
+}
+
+/* A label without its ".weight": "fc1", "gate+up". */
+static const char *layer_of(struct arena *arena, const char *label)
+{
+    static const char ending[] = ".weight";
+    char *out = arena_copy(arena, label, strlen(label)), *to = out;
+    while (*label) {
+        if (!strncmp(label, ending, sizeof ending - 1))
+            label += sizeof ending - 1;
+        else
+            *to++ = *label++;
+    }
+    *to = '\0';
+    return out;
+}
+
+/* The spec's name; without one, that of the product's weight, or of the operation. */
 static const char *name_of(const struct planner *planner, int node)
 {
     const struct node *n = graph_node(planner->graph, node);
-    return n->name ? n->name : op_info[n->op].text;
+    if (n->name)
+        return n->name;
+    if (!is_product(planner, node))
+        return op_info[n->op].text;
+    int linear = planner->fusion->groups.at[planner->fusion->group_of[node]].nodes[0];
+    const struct param *weight = graph_node(planner->graph, linear)->param[0];
+    return layer_of(planner->arena, label_of(planner->arena, weight));
 }
 
 static int port_value(struct planner *planner, const struct port *port, enum place place, int index)
@@ -226,30 +272,6 @@ static void grow_packed(struct planner *planner)
         if (old[i].param)
             *packed_slot(planner, old[i].param, old[i].round, old[i].dtype) = old[i];
     }
-}
-
-/* "gate.weight, up.weight": the sources of a parameter that are of its own kind, the first few of them. */
-static const char *label_of(struct arena *arena, const struct param *param)
-{
-    switch (param->kind) {
-    case PARAM_SOURCE:
-        return param->tensor;
-    case PARAM_ZERO:
-        return "zeros";
-    case PARAM_STACK_ROWS:
-    case PARAM_JOIN:
-    case PARAM_ADD:
-        return arena_format(arena, "%.200s, %.200s", label_of(arena, param->of[0]), label_of(arena, param->of[1]));
-    case PARAM_BN_SHIFT:
-        return label_of(arena, param->of[1]);
-    case PARAM_BN_SCALE:
-    case PARAM_SCALE_ROWS:
-    case PARAM_SCALE_COLUMNS:
-    case PARAM_MATVEC:
-    case PARAM_MULTIPLY:
-        break;
-    }
-    return label_of(arena, param->of[0]);
 }
 
 /* The packed form of a parameter, added on first request. */
