@@ -5,26 +5,34 @@
 #include "convert.h"
 #include "random.h"
 
-static void read_file(const struct tensor *tensor, const struct param *source, int64_t row, int64_t rows, double *to)
+/* Rows of a matrix that is stored by columns: a piece of each column lies in one run of the file. */
+static void read_transposed(const unsigned char *data, enum stored stored, const struct param *source, int64_t row,
+                            int64_t rows, double *to)
 {
     enum { PIECE = 256 };
     double piece[PIECE];
-    enum stored stored = STORED_F32;
-    convert_stored(tensor->dtype, &stored);
     const size_t size = convert_stored_size(stored);
-    if (!source->transposed) {
-        convert_load(to, tensor->data + (size_t)(row * source->cols) * size, (size_t)(rows * source->cols), stored);
-        return;
-    }
     for (int64_t first = 0; first < rows; first += PIECE) {
-        int64_t count = rows - first < PIECE ? rows - first : PIECE;
+        const int64_t count = rows - first < PIECE ? rows - first : PIECE;
         for (int64_t column = 0; column < source->cols; column++) {
             size_t at = (size_t)(column * source->rows + row + first);
-            convert_load(piece, tensor->data + at * size, (size_t)count, stored);
+            convert_load(piece, data + at * size, (size_t)count, stored);
             for (int64_t i = 0; i < count; i++)
                 to[(first + i) * source->cols + column] = piece[i];
         }
     }
+}
+
+static void read_file(const struct tensor *tensor, const struct param *source, int64_t row, int64_t rows, double *to)
+{
+    enum stored stored = STORED_F32;
+    convert_stored(tensor->dtype, &stored);
+    if (source->transposed) {
+        read_transposed(tensor->data, stored, source, row, rows, to);
+        return;
+    }
+    size_t first = (size_t)(row * source->cols);
+    convert_load(to, tensor->data + first * convert_stored_size(stored), (size_t)(rows * source->cols), stored);
 }
 
 /* The interval that a value is drawn from: middle +- radius. */
