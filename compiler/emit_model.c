@@ -25,13 +25,21 @@ const char *emit_run_parameters(struct arena *arena, const struct plan *plan)
 
 /* ---- NAME.h ---- */
 
+/* On a GPU, how far apart the rows of the network's own buffer stand. */
+static void emit_port_macros(struct emitter *e, const struct plan *plan, const struct plan_port *port)
+{
+    emit_line(e, "#define %s_%s_WIDTH %" PRId64, plan->prefix, port->name, port->width);
+    if (plan->target == TARGET_CUDA)
+        emit_line(e, "#define %s_%s_LD %" PRId64, plan->prefix, port->name, plan->values.at[port->value].ld);
+}
+
 static void emit_macros(struct emitter *e, const struct plan *plan)
 {
     const char *name = plan->prefix;
     for (size_t i = 0; i < plan->inputs.count; i++)
-        emit_line(e, "#define %s_%s_WIDTH %" PRId64, name, plan->inputs.at[i].name, plan->inputs.at[i].width);
+        emit_port_macros(e, plan, &plan->inputs.at[i]);
     for (size_t i = 0; i < plan->outputs.count; i++)
-        emit_line(e, "#define %s_%s_WIDTH %" PRId64, name, plan->outputs.at[i].name, plan->outputs.at[i].width);
+        emit_port_macros(e, plan, &plan->outputs.at[i]);
     const char *batches = "";
     for (int i = 0; i < plan->batch_count; i++)
         batches = arena_format(e->arena, "%s%s%" PRId64, batches, i ? ", " : "", plan->batches[i]);
@@ -39,6 +47,20 @@ static void emit_macros(struct emitter *e, const struct plan *plan)
     emit_line(e, "#define %s_MAX_BATCH %" PRId64, name, plan->max_batch);
     emit_line(e, "#define %s_ARENA_BYTES %" PRId64, name, plan->arena_bytes);
     emit_line(e, "#define %s_WEIGHTS_BYTES %" PRId64, name, plan->weights_bytes);
+}
+
+static void emit_device_functions(struct emitter *e, const struct plan *plan, const char *parameters)
+{
+    const char *name = plan->prefix;
+    emit_line(e, "/* The same from and to memory of the network's device, queued on a cudaStream_t; returns before it has run. */");
+    emit_line(e, "mlp_status %s_run_device(%s, void *stream);", name, parameters);
+    emit_blank(e);
+    emit_line(e, "/* The network's own buffer of an input or output, in the order of %s_run: device memory for %s_MAX_BATCH rows,",
+              name, name);
+    emit_line(e, " * each ..._LD elements behind the one before; NULL before init. Given to run_device, it saves the copy. */");
+    emit_line(e, "void *%s_input(size_t index);", name);
+    emit_line(e, "void *%s_output(size_t index);", name);
+    emit_blank(e);
 }
 
 static void emit_functions(struct emitter *e, const struct plan *plan)
@@ -51,11 +73,8 @@ static void emit_functions(struct emitter *e, const struct plan *plan)
     emit_line(e, " * They stay the caller's; outputs must not overlap inputs or each other. 0 rows touch nothing. */");
     emit_line(e, "mlp_status %s_run(%s);", name, parameters);
     emit_blank(e);
-    if (plan->target == TARGET_CUDA) {
-        emit_line(e, "/* The same from and to device memory, queued on a cudaStream_t; returns before it has run. */");
-        emit_line(e, "mlp_status %s_run_device(%s, void *stream);", name, parameters);
-        emit_blank(e);
-    }
+    if (plan->target == TARGET_CUDA)
+        emit_device_functions(e, plan, parameters);
     emit_line(e, "/* Replaces all weights by those of a packed file; on any error the old ones stay in use. */");
     emit_line(e, "mlp_status %s_load_weights(const char *path);", name);
     emit_blank(e);

@@ -143,46 +143,54 @@ static mlp_status upload(mlp_cuda *cuda)
     return MLP_OK;
 }
 
-static mlp_status read_weights_file(mlp_cuda *cuda, const mlp_cuda_config *config, const char *path)
+static mlp_status read_weights_file(mlp_cuda *cuda, const char *path)
 {
-    return mlp_weights_load(&cuda->network, path, config->weights_bytes, config->weights_layout);
+    if (!cuda->config->weights_bytes)
+        return mlp_fail(&cuda->network, MLP_BAD_ARGUMENT, "this network has no weights to load");
+    return mlp_weights_load(&cuda->network, path, cuda->config->weights_bytes, cuda->config->weights_layout);
 }
 
-/* A file named in the options, or loaded before init, comes before the embedded weights. */
-static mlp_status init_weights(mlp_cuda *cuda, const char *path)
+static mlp_status embedded_weights(mlp_cuda *cuda)
 {
     const mlp_cuda_config *config = cuda->config;
+    cuda->network.weights = config->weights + MLP_WEIGHTS_HEADER;
+    return mlp_weights_check(&cuda->network, config->weights, MLP_WEIGHTS_HEADER + config->weights_bytes,
+                             config->weights_bytes, config->weights_layout, "the embedded weights");
+}
+
+/* A file named in the options comes before the embedded weights. There may be neither: then load_weights follows. */
+static mlp_status init_weights(mlp_cuda *cuda, const char *path)
+{
     if (path)
-        MLP_TRY(read_weights_file(cuda, config, path));
-    if (!cuda->network.weights && config->weights) {
-        MLP_TRY(mlp_weights_check(&cuda->network, config->weights, MLP_WEIGHTS_HEADER + config->weights_bytes,
-                                  config->weights_bytes, config->weights_layout, "embedded weights"));
-        cuda->network.weights = config->weights + MLP_WEIGHTS_HEADER;
-    }
-    return cuda->network.weights ? upload(cuda) : MLP_OK;
+        MLP_TRY(read_weights_file(cuda, path));
+    else if (cuda->config->weights)
+        MLP_TRY(embedded_weights(cuda));
+    else
+        return MLP_OK;
+    return upload(cuda);
 }
 
 mlp_status mlp_cuda_need_weights(mlp_cuda *cuda)
 {
     if (cuda->uploaded || !cuda->config->weights_bytes)
         return MLP_OK;
-    return mlp_fail(&cuda->network, MLP_NO_WEIGHTS, NULL);
+    return mlp_fail(&cuda->network, MLP_NO_WEIGHTS, "give a packed weights file to init or load_weights");
 }
 
-mlp_status mlp_cuda_load_weights(mlp_cuda *cuda, const mlp_cuda_config *config, const char *path)
+static mlp_status exchange_weights(mlp_cuda *cuda, const char *path)
+{
+    if (!path)
+        return mlp_fail(&cuda->network, MLP_BAD_ARGUMENT, "the path is NULL");
+    MLP_TRY(read_weights_file(cuda, path));
+    return upload(cuda);
+}
+
+mlp_status mlp_cuda_load_weights(mlp_cuda *cuda, const char *path)
 {
     int before = 0;
-    MLP_TRY(mlp_enter_any(&cuda->network));
-    mlp_status status = path ? read_weights_file(cuda, config, path)
-                             : mlp_fail(&cuda->network, MLP_BAD_ARGUMENT, "the path is NULL");
-    if (status == MLP_OK && cuda->network.ready) {
-        status = enter_device(cuda, &before);
-        if (status == MLP_OK) {
-            status = upload(cuda);
-            leave_device(cuda, before);
-        }
-    }
-    mlp_leave(&cuda->network);
+    MLP_TRY(mlp_cuda_enter(cuda, &before));
+    mlp_status status = exchange_weights(cuda, path);
+    mlp_cuda_leave(cuda, before);
     return status;
 }
 
@@ -240,6 +248,7 @@ static void tear_down(mlp_cuda *cuda)
     }
     if (cuda->handle)
         config->gemm_calls->close(cuda);
+    mlp_weights_unload(&cuda->network);
     if (!config->find_arena)
         cudaFree(cuda->arena);
     cudaFreeHost(cuda->staging);
@@ -297,8 +306,6 @@ void mlp_cuda_close(mlp_cuda *cuda)
         tear_down(cuda);
         leave_device(cuda, before);
     }
-    mlp_weights_unload(&cuda->network);
-    cuda->network.weights = NULL;
     cuda->network.ready = 0;
     mlp_leave(&cuda->network);
 }

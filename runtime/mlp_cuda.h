@@ -112,7 +112,7 @@ typedef struct mlp_cuda_config {
     size_t gemm_count;              /* of all batch sizes together */
     const mlp_gemm_calls *gemm_calls;   /* &mlp_gemms; NULL where there is no product: then cuBLASLt is not linked */
     int (*find_arena)(void **arena);    /* address of the static arena; NULL: init allocates it */
-    size_t values, workspace;       /* where they begin in the arena */
+    size_t workspace;               /* where it begins in the arena */
     size_t workspace_bytes, arena_bytes, staging_bytes;
     size_t weights_bytes;
     uint64_t weights_layout;
@@ -137,7 +137,7 @@ struct mlp_cuda {
 /* ---- Called by generated code ---- */
 
 mlp_status mlp_cuda_init(mlp_cuda *cuda, const mlp_cuda_config *config, const mlp_options *options);
-mlp_status mlp_cuda_load_weights(mlp_cuda *cuda, const mlp_cuda_config *config, const char *path);
+mlp_status mlp_cuda_load_weights(mlp_cuda *cuda, const char *path);
 void mlp_cuda_close(mlp_cuda *cuda);
 
 /* Any number of rows, in host memory. */

@@ -1,0 +1,376 @@
+/* NAME.c for a GPU: the products as constant data, one forward function a batch size (a straight line of calls, one a
+ * step), and the network's functions, each a call of the runtime with what is constant for this network. */
+#include "emit_cuda.h"
+
+#include <inttypes.h>
+
+static const char *const dtype_constant[] = {
+    [DTYPE_F32] = "MLP_F32", [DTYPE_TF32] = "MLP_TF32", [DTYPE_F16] = "MLP_F16", [DTYPE_BF16] = "MLP_BF16"};
+
+static const struct {
+    const char *constant;
+    bool bias;
+} epilogues[] = {
+    [EPILOGUE_DEFAULT] = {"MLP_EPILOGUE_DEFAULT", false},
+    [EPILOGUE_BIAS] = {"MLP_EPILOGUE_BIAS", true},
+    [EPILOGUE_RELU] = {"MLP_EPILOGUE_RELU", false},
+    [EPILOGUE_RELU_BIAS] = {"MLP_EPILOGUE_RELU_BIAS", true},
+    [EPILOGUE_GELU] = {"MLP_EPILOGUE_GELU", false},
+    [EPILOGUE_GELU_BIAS] = {"MLP_EPILOGUE_GELU_BIAS", true},
+};
+
+static size_t count_products(const struct plan *plan)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < plan->steps.count; i++)
+        count += plan->steps.at[i].product;
+    return count;
+}
+
+/* ---- The arena ---- */
+
+static const int64_t largest_static_arena = INT64_C(1) << 30, workspace_of_products = INT64_C(32) << 20;
+
+struct cuda_arena cuda_arena(const struct plan *plan)
+{
+    struct cuda_arena arena = {.values = plan->weights_bytes};
+    arena.workspace = arena.values + plan->arena_bytes;
+    arena.workspace_bytes = count_products(plan) ? workspace_of_products : 0;
+    arena.bytes = arena.workspace + arena.workspace_bytes;
+    arena.is_static = arena.bytes <= largest_static_arena;
+    return arena;
+}
+
+void emit_cuda_places(struct emitter *e, const struct plan *plan)
+{
+    struct cuda_arena arena = cuda_arena(plan);
+    emit_line(e, "/* Device memory, in bytes from the start of the arena (%" PRId64 " in all):", arena.bytes);
+    emit_line(e, " * weights, values of up to %" PRId64 " row%s%s. */", plan->max_batch, plan->max_batch == 1 ? "" : "s",
+              arena.workspace_bytes ? ", the workspace of the products" : "");
+    emit_line(e, "#define WEIGHTS 0");
+    emit_line(e, "#define VALUES %" PRId64, arena.values);
+}
+
+const char *cuda_place(struct arena *arena, const struct plan *plan, const struct value *value)
+{
+    int64_t offset = plan->buffers.at[value->buffer].offset + value->column * (int64_t)dtype_size(value->dtype);
+    return arena_format(arena, "VALUES + %" PRId64, offset);
+}
+
+const char *cuda_step_comment(struct arena *arena, const struct plan *plan, const struct step *step)
+{
+    return arena_format(arena, "%s -- %s:%d", emit_comment(arena, step->text), emit_comment(arena, plan->spec),
+                        step->line);
+}
+
+/* ---- Products ---- */
+
+static const char *matrix(struct emitter *e, const char *offset, int64_t ld, enum dtype dtype)
+{
+    return arena_format(e->arena, "{.offset = %s, .ld = %" PRId64 ", .dtype = %s}", offset, ld, dtype_constant[dtype]);
+}
+
+static const char *value_matrix(struct emitter *e, const struct plan *plan, int index)
+{
+    const struct value *value = &plan->values.at[index];
+    return matrix(e, cuda_place(e->arena, plan, value), value->ld, value->dtype);
+}
+
+static const char *param_place(struct arena *arena, const struct packed *packed)
+{
+    return arena_format(arena, "WEIGHTS + %" PRId64, packed->offset);
+}
+
+static void emit_gemm(struct emitter *e, const struct plan *plan, const struct step *step, int64_t rows)
+{
+    const struct tape_op *linear = &step->tape.at[0];
+    const struct packed *weight = &plan->params.at[linear->in[1].index];
+    bool bias = epilogues[step->epilogue].bias, residual = step->residual >= 0;
+    const struct packed *row = &plan->params.at[linear->in[bias ? 2 : 1].index];
+    emit_line(e, "/* %s_b%" PRId64 ": %s */", step->function, rows, cuda_step_comment(e->arena, plan, step));
+    emit_open(e, "{");
+    emit_line(e, ".step = \"%s\",", step->name);
+    emit_line(e, ".m = %" PRId64 ", .n = %" PRId64 ", .k = %" PRId64 ",", step->n, rows, step->k);
+    emit_line(e, ".a = %s,", matrix(e, param_place(e->arena, weight), weight->cols, weight->dtype));
+    emit_line(e, ".b = %s,", value_matrix(e, plan, linear->in[0].index));
+    emit_line(e, ".c = %s,", value_matrix(e, plan, residual ? step->residual : step->out));
+    emit_line(e, ".d = %s,", value_matrix(e, plan, step->out));
+    emit_line(e, ".beta = %s,", residual ? "1.0f" : "0.0f");
+    emit_line(e, ".compute = %s,", plan->dtype == DTYPE_TF32 ? "MLP_COMPUTE_TF32" : "MLP_COMPUTE_F32");
+    emit_line(e, ".epilogue = %s,", epilogues[step->epilogue].constant);
+    emit_line(e, ".bias = %s,", bias ? param_place(e->arena, row) : "0");
+    emit_line(e, ".bias_dtype = %s,", dtype_constant[row->dtype]);
+    emit_close(e, "},");
+}
+
+/* Calls emit(e, plan, step, rows) for each product of each batch size. */
+static void each_product(struct emitter *e, const struct plan *plan,
+                         void (*emit)(struct emitter *, const struct plan *, const struct step *, int64_t))
+{
+    for (int b = 0; b < plan->batch_count; b++) {
+        for (size_t i = 0; i < plan->steps.count; i++) {
+            if (plan->steps.at[i].product)
+                emit(e, plan, &plan->steps.at[i], plan->batches[b]);
+        }
+    }
+}
+
+static void emit_gemm_name(struct emitter *e, const struct plan *plan, const struct step *step, int64_t rows)
+{
+    (void)plan;
+    emit_line(e, "%s_b%" PRId64 ",", step->function, rows);
+}
+
+static void emit_gemms(struct emitter *e, const struct plan *plan)
+{
+    if (!count_products(plan))
+        return;
+    emit_line(e, "/* ---- Products, by step and batch size: D = epilogue(A' B + beta C + bias), column-major ---- */");
+    emit_blank(e);
+    emit_open(e, "enum {");
+    each_product(e, plan, emit_gemm_name);
+    emit_line(e, "GEMM_COUNT");
+    emit_close(e, "};");
+    emit_blank(e);
+    emit_open(e, "static const mlp_gemm gemms[GEMM_COUNT] = {");
+    each_product(e, plan, emit_gemm);
+    emit_close(e, "};");
+    emit_blank(e);
+    emit_line(e, "static mlp_gemm_plan plans[GEMM_COUNT];");
+    emit_blank(e);
+}
+
+/* ---- Steps ---- */
+
+static void emit_launchers(struct emitter *e, const struct plan *plan)
+{
+    emit_line(e, "/* %s.cu: the arena%s, and the generated kernels. */", plan->name,
+              cuda_arena(plan).is_static ? "" : " is not there: it is too large for an array");
+    if (cuda_arena(plan).is_static)
+        emit_line(e, "MLP_EXTERN MLP_HIDDEN int %s_arena(void **arena);", plan->prefix);
+    for (size_t i = 0; i < plan->steps.count; i++) {
+        if (!plan->steps.at[i].product)
+            emit_line(e, "MLP_EXTERN MLP_HIDDEN int %s_%s(unsigned char *arena, int64_t rows, void *stream);",
+                      plan->prefix, plan->steps.at[i].function);
+    }
+    emit_blank(e);
+}
+
+static void emit_call(struct emitter *e, const struct plan *plan, const struct step *step, int64_t rows)
+{
+    emit_line(e, "/* %s */", cuda_step_comment(e->arena, plan, step));
+    if (step->product)
+        emit_line(e, "MLP_TRY(mlp_gemm_run(cuda, %s_b%" PRId64 "));", step->function, rows);
+    else
+        emit_line(e, "MLP_TRY(mlp_cuda_kernel(cuda, \"%s\", %s_%s, %" PRId64 "));", step->name, plan->prefix,
+                  step->function, rows);
+}
+
+static void emit_forward(struct emitter *e, const struct plan *plan, int64_t rows)
+{
+    emit_line(e, "static mlp_status forward_b%" PRId64 "(mlp_cuda *cuda)", rows);
+    emit_open(e, "{");
+    for (size_t i = 0; i < plan->steps.count; i++)
+        emit_call(e, plan, &plan->steps.at[i], rows);
+    emit_line(e, "return MLP_OK;");
+    emit_close(e, "}");
+    emit_blank(e);
+}
+
+static void emit_forwards(struct emitter *e, const struct plan *plan)
+{
+    emit_line(e, "/* ---- From input to output, for each batch size ---- */");
+    emit_blank(e);
+    for (int i = 0; i < plan->batch_count; i++)
+        emit_forward(e, plan, plan->batches[i]);
+    emit_open(e, "static const mlp_cuda_batch forwards[] = {");
+    for (int i = 0; i < plan->batch_count; i++)
+        emit_line(e, "{.rows = %" PRId64 ", .forward = forward_b%" PRId64 "},", plan->batches[i], plan->batches[i]);
+    emit_close(e, "};");
+    emit_blank(e);
+}
+
+/* The same steps once more, for tools that run one at a time. */
+static void emit_single_steps(struct emitter *e, const struct plan *plan)
+{
+    size_t gemm = 0;
+    emit_line(e, "/* One step at a time: a kernel, or the product of this number within its batch size. */");
+    emit_open(e, "static const mlp_cuda_step single_steps[] = {");
+    for (size_t i = 0; i < plan->steps.count; i++) {
+        const struct step *step = &plan->steps.at[i];
+        if (step->product)
+            emit_line(e, "{.name = \"%s\", .launch = NULL, .gemm = %zu},", step->name, gemm++);
+        else
+            emit_line(e, "{.name = \"%s\", .launch = %s_%s, .gemm = 0},", step->name, plan->prefix, step->function);
+    }
+    emit_close(e, "};");
+    emit_blank(e);
+}
+
+/* ---- Ports ---- */
+
+/* One port after the other goes through pinned memory, each from a multiple of 256 bytes on. */
+static int64_t emit_ports(struct emitter *e, const struct plan *plan, const char *table, const struct plan_port *ports,
+                          size_t count, int64_t staging)
+{
+    emit_open(e, "static const mlp_cuda_port %s[] = {", table);
+    for (size_t i = 0; i < count; i++) {
+        const struct value *value = &plan->values.at[ports[i].value];
+        int64_t size = (int64_t)dtype_size(value->dtype), row = value->width * size;
+        emit_line(e, "{.offset = %s, .pitch = %" PRId64 ", .row_bytes = %" PRId64 ", .element = %" PRId64
+                  ", .staging = %" PRId64 "},     /* %s */",
+                  cuda_place(e->arena, plan, value), value->ld * size, row, size, staging, ports[i].name);
+        staging += (row * plan->max_batch + 255) / 256 * 256;
+    }
+    emit_close(e, "};");
+    return staging;
+}
+
+static int64_t emit_all_ports(struct emitter *e, const struct plan *plan)
+{
+    int64_t staging = 0;
+    emit_line(e, "/* Where rows enter and leave. */");
+    if (plan->inputs.count)
+        staging = emit_ports(e, plan, "input_ports", plan->inputs.at, plan->inputs.count, staging);
+    staging = emit_ports(e, plan, "output_ports", plan->outputs.at, plan->outputs.count, staging);
+    emit_blank(e);
+    return staging;
+}
+
+/* ---- The network ---- */
+
+static void emit_config(struct emitter *e, const struct plan *plan, bool embedded, int64_t staging)
+{
+    struct cuda_arena arena = cuda_arena(plan);
+    bool products = count_products(plan) > 0, inputs = plan->inputs.count > 0;
+    emit_line(e, "static void *graphs[%d];", plan->batch_count);
+    emit_blank(e);
+    emit_open(e, "static const mlp_cuda_config config = {");
+    emit_line(e, ".batches = forwards,");
+    emit_line(e, ".graphs = graphs,");
+    emit_line(e, ".batch_count = %d,", plan->batch_count);
+    emit_line(e, ".inputs = %s,", inputs ? "input_ports" : "NULL");
+    emit_line(e, ".outputs = output_ports,");
+    emit_line(e, ".input_count = %zu,", plan->inputs.count);
+    emit_line(e, ".output_count = %zu,", plan->outputs.count);
+    emit_line(e, ".steps = single_steps,");
+    emit_line(e, ".step_count = %zu,", plan->steps.count);
+    emit_line(e, ".gemms = %s,", products ? "gemms" : "NULL");
+    emit_line(e, ".plans = %s,", products ? "plans" : "NULL");
+    emit_line(e, ".gemm_count = %s,", products ? "GEMM_COUNT" : "0");
+    emit_line(e, ".gemm_calls = %s,", products ? "&mlp_gemms" : "NULL");
+    if (arena.is_static)
+        emit_line(e, ".find_arena = %s_arena,", plan->prefix);
+    else
+        emit_line(e, ".find_arena = NULL,");
+    emit_line(e, ".workspace = %" PRId64 ",", arena.workspace);
+    emit_line(e, ".workspace_bytes = %" PRId64 ",", arena.workspace_bytes);
+    emit_line(e, ".arena_bytes = %" PRId64 ",", arena.bytes);
+    emit_line(e, ".staging_bytes = %" PRId64 ",", staging);
+    emit_line(e, ".weights_bytes = %s_WEIGHTS_BYTES,", plan->prefix);
+    emit_line(e, ".weights_layout = UINT64_C(0x%016" PRIx64 "),", plan->weights_layout);
+    if (embedded && plan->weights_bytes)
+        emit_line(e, ".weights = %s_weights,", plan->prefix);
+    else
+        emit_line(e, ".weights = NULL,");
+    emit_close(e, "};");
+    emit_blank(e);
+    emit_line(e, "static mlp_cuda network;");
+    emit_blank(e);
+}
+
+static void emit_function(struct emitter *e, const char *head, const char *body)
+{
+    emit_line(e, "%s", head);
+    emit_open(e, "{");
+    emit_line(e, "%s", body);
+    emit_close(e, "}");
+    emit_blank(e);
+}
+
+/* The typed pointers in two arrays, as the runtime takes them. */
+static void emit_run(struct emitter *e, const struct plan *plan, const char *function, const char *more_parameters,
+                     const char *call)
+{
+    const char *inputs = "", *outputs = "";
+    for (size_t i = 0; i < plan->inputs.count; i++)
+        inputs = arena_format(e->arena, "%s%sin_%s", inputs, i ? ", " : "", plan->inputs.at[i].name);
+    for (size_t i = 0; i < plan->outputs.count; i++)
+        outputs = arena_format(e->arena, "%s%sout_%s", outputs, i ? ", " : "", plan->outputs.at[i].name);
+    emit_line(e, "mlp_status %s_%s(%s%s)", plan->prefix, function, emit_run_parameters(e->arena, plan),
+              more_parameters);
+    emit_open(e, "{");
+    emit_line(e, "const void *from[] = {%s};", *inputs ? inputs : "NULL");
+    emit_line(e, "void *to[] = {%s};", outputs);
+    emit_line(e, "return %s;", call);
+    emit_close(e, "}");
+    emit_blank(e);
+}
+
+/* The address of a port's own buffer, by its number. */
+static void emit_buffer_of(struct emitter *e, const struct plan *plan, const char *function, const char *table,
+                           size_t count)
+{
+    emit_line(e, "void *%s_%s(size_t index)", plan->prefix, function);
+    emit_open(e, "{");
+    if (count)
+        emit_line(e, "return index < %zu ? mlp_cuda_buffer(&network, &%s[index]) : NULL;", count, table);
+    else
+        emit_line(e, "return index, NULL;");
+    emit_close(e, "}");
+    emit_blank(e);
+}
+
+static void emit_public(struct emitter *e, const struct plan *plan)
+{
+    const char *name = plan->prefix;
+    emit_function(e, arena_format(e->arena, "mlp_status %s_init(const mlp_options *options)", name),
+                  "return mlp_cuda_init(&network, &config, options);");
+    emit_run(e, plan, "run", "", "mlp_cuda_run(&network, rows, from, to)");
+    emit_run(e, plan, "run_device", ", void *stream", "mlp_cuda_run_device(&network, rows, from, to, stream)");
+    emit_buffer_of(e, plan, "input", "input_ports", plan->inputs.count);
+    emit_buffer_of(e, plan, "output", "output_ports", plan->outputs.count);
+    emit_function(e, arena_format(e->arena, "mlp_status %s_load_weights(const char *path)", name),
+                  "return mlp_cuda_load_weights(&network, path);");
+    emit_function(e, arena_format(e->arena, "void %s_close(void)", name), "mlp_cuda_close(&network);");
+    emit_function(e, arena_format(e->arena, "const char *%s_error(void)", name), "return network.network.error;");
+}
+
+static void emit_for_tools(struct emitter *e)
+{
+    emit_line(e, "static mlp_status begin(size_t rows, const void *const *from, void *const *to)");
+    emit_open(e, "{");
+    emit_line(e, "(void)to; /* outputs stay in the arena */");
+    emit_line(e, "return mlp_cuda_begin(&network, rows, from);");
+    emit_close(e, "}");
+    emit_blank(e);
+    emit_function(e, "static mlp_status run_step(size_t step)", "return mlp_cuda_run_step(&network, step);");
+    emit_function(e, "static mlp_status read_arena(size_t offset, size_t bytes, void *to)",
+                  "return mlp_cuda_read(&network, VALUES + offset, bytes, to);");
+    emit_function(e, "static mlp_status read_weights(size_t offset, size_t bytes, void *to)",
+                  "return mlp_cuda_read(&network, WEIGHTS + offset, bytes, to);");
+}
+
+void emit_cuda_host(struct emitter *e, const struct plan *plan, bool embedded)
+{
+    emit_banner(e, plan);
+    emit_line(e, "#include \"%s.h\"", plan->name);
+    emit_blank(e);
+    emit_line(e, "#include \"mlp_cuda.h\"");
+    emit_blank(e);
+    emit_cuda_places(e, plan);
+    emit_blank(e);
+    if (embedded && plan->weights_bytes) {
+        emit_line(e, "MLP_EXTERN const unsigned char %s_weights[]; /* %s_weights.S */", plan->prefix, plan->name);
+        emit_blank(e);
+    }
+    emit_launchers(e, plan);
+    emit_gemms(e, plan);
+    emit_forwards(e, plan);
+    emit_single_steps(e, plan);
+    int64_t staging = emit_all_ports(e, plan);
+    emit_config(e, plan, embedded, staging);
+    emit_public(e, plan);
+    emit_for_tools(e);
+    emit_model(e, plan, embedded);
+}

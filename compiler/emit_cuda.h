@@ -1,0 +1,23 @@
+/* What the two generated files of the CUDA target, NAME.c and NAME.cu, agree on. */
+#ifndef MLPC_EMIT_CUDA_H
+#define MLPC_EMIT_CUDA_H
+
+#include "emit.h"
+
+/* The arena in device memory: packed parameters from 0 on, then the values, then the workspace of the products. */
+struct cuda_arena {
+    int64_t values, workspace;      /* where they begin */
+    int64_t workspace_bytes, bytes;
+    bool is_static;                 /* an array of NAME.cu; else init allocates it */
+};
+
+struct cuda_arena cuda_arena(const struct plan *plan);
+
+/* The macros WEIGHTS and VALUES, from which offsets count. */
+void emit_cuda_places(struct emitter *emitter, const struct plan *plan);
+/* "VALUES + 512": where element (0, 0) of a value stands. */
+const char *cuda_place(struct arena *arena, const struct plan *plan, const struct value *value);
+/* "h1 = relu(linear(x, fc1)) -- digits.mlp:7" */
+const char *cuda_step_comment(struct arena *arena, const struct plan *plan, const struct step *step);
+
+#endif
