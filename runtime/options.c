@@ -1,0 +1,346 @@
+/* argv turned into a command. Files belong to ports: `x=in.npy` names the port; with one input and one output, two
+ * files without names will do. */
+#include "command.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "element.h"
+
+enum { MOST_FILES = 2 };            /* that stand without a port's name */
+
+struct parser {
+    mlp_command *command;
+    const char *mode;               /* the option that chose it, or NULL */
+    const char *batch;              /* as given, or NULL */
+    const char *files[MOST_FILES];
+    int file_count, named;
+};
+
+/* ---- Options ---- */
+
+static int choose(struct parser *parser, const char *option, mlp_mode mode)
+{
+    if (parser->mode && strcmp(parser->mode, option))
+        return mlp_complain(parser->command, MLP_EXIT_USAGE, "%s and %s exclude each other", parser->mode, option);
+    parser->mode = option;
+    parser->command->mode = mode;
+    return 0;
+}
+
+static int number(const struct parser *parser, const char *option, const char *text, long least, long *value)
+{
+    char *end;
+    errno = 0;
+    *value = strtol(text, &end, 10);
+    if (end == text || *end || errno || *value < least || *value > INT_MAX)
+        return mlp_complain(parser->command, MLP_EXIT_USAGE, "%s: '%s' is not a number from %ld up", option, text,
+                            least);
+    return 0;
+}
+
+static int take_info(struct parser *parser, const char *text)
+{
+    (void)text;
+    return choose(parser, "--info", MLP_MODE_INFO);
+}
+
+static int take_verify(struct parser *parser, const char *text)
+{
+    (void)text;
+    return choose(parser, "--verify", MLP_MODE_VERIFY);
+}
+
+static int take_bench(struct parser *parser, const char *text)
+{
+    (void)text;
+    return choose(parser, "--bench", MLP_MODE_BENCH);
+}
+
+static int take_profile(struct parser *parser, const char *text)
+{
+    (void)text;
+    return choose(parser, "--profile", MLP_MODE_PROFILE);
+}
+
+static int take_batch(struct parser *parser, const char *text)
+{
+    long value;
+    parser->batch = text;
+    int status = number(parser, "--batch", text, 1, &value);
+    parser->command->batch = status ? 0 : (size_t)value;
+    return status;
+}
+
+static int take_json(struct parser *parser, const char *text)
+{
+    (void)text;
+    parser->command->json = 1;
+    return 0;
+}
+
+static int take_weights(struct parser *parser, const char *text)
+{
+    parser->command->options.weights = text;
+    return 0;
+}
+
+static int take_device(struct parser *parser, const char *text)
+{
+    long value;
+    int status = number(parser, "--device", text, 0, &value);
+    parser->command->options.device = status ? 0 : (int)value;
+    return status;
+}
+
+static int take_tune(struct parser *parser, const char *text)
+{
+    (void)text;
+    return mlp_complain(parser->command, MLP_EXIT_USAGE, "--tune: there is nothing to tune in this program%s",
+                        parser->command->model->target == MLP_CPU ? ", it runs on the CPU" : "");
+}
+
+static int take_help(struct parser *parser, const char *text)
+{
+    (void)text;
+    parser->command->mode = MLP_MODE_HELP;
+    return 0;
+}
+
+static int take_version(struct parser *parser, const char *text)
+{
+    (void)text;
+    parser->command->mode = MLP_MODE_VERSION;
+    return 0;
+}
+
+static const struct option {
+    const char *name, *value;       /* value: what follows it, or NULL */
+    int (*take)(struct parser *parser, const char *text);
+    const char *help;               /* NULL: not shown */
+} options[] = {
+    {"--info", NULL, take_info, "print inputs, outputs, steps and memory"},
+    {"--verify", NULL, take_verify, "compare every step with float64, on the inputs given or on random rows"},
+    {"--bench", NULL, take_bench, "time runs of random rows, for each batch size compiled in"},
+    {"--profile", NULL, take_profile, "time each step"},
+    {"--batch", "N", take_batch, "with --bench or --profile: N rows at a time"},
+    {"--json", NULL, take_json, "with --bench: print one JSON object"},
+    {"--weights", "FILE", take_weights, "read packed weights from FILE"},
+    {"--device", "N", take_device, "use GPU number N; a program for the CPU ignores it"},
+    {"--tune", "FILE", take_tune, NULL},
+    {"--help", NULL, take_help, "print this"},
+    {"--version", NULL, take_version, "print what the program was made from"},
+};
+
+enum { OPTIONS = sizeof options / sizeof *options };
+
+/* `--batch 8` and `--batch=8`; *used counts the arguments taken. */
+static int take_option(struct parser *parser, char **argument, int *used)
+{
+    const char *text = *argument, *equals = strchr(text, '=');
+    size_t length = equals ? (size_t)(equals - text) : strlen(text);
+    for (int i = 0; i < OPTIONS; i++) {
+        const struct option *option = &options[i];
+        if (strlen(option->name) != length || memcmp(option->name, text, length))
+            continue;
+        if (!option->value && equals)
+            return mlp_complain(parser->command, MLP_EXIT_USAGE, "%s takes no value", option->name);
+        const char *value = equals ? equals + 1 : option->value ? argument[1] : NULL;
+        if (option->value && !value)
+            return mlp_complain(parser->command, MLP_EXIT_USAGE, "%s needs %s", option->name, option->value);
+        *used = option->value && !equals ? 2 : 1;
+        return option->take(parser, value);
+    }
+    return mlp_complain(parser->command, MLP_EXIT_USAGE, "unknown option %s; see --help", text);
+}
+
+/* ---- Files ---- */
+
+static const mlp_port *find_port(const mlp_port *ports, size_t count, const char *name, size_t length)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strlen(ports[i].name) == length && !memcmp(ports[i].name, name, length))
+            return &ports[i];
+    return NULL;
+}
+
+/* The place for the file of the port that `name` names, or NULL. */
+static const char **file_place(const struct parser *parser, const char *name, size_t length)
+{
+    const mlp_command *command = parser->command;
+    const mlp_model *model = command->model;
+    const mlp_port *input = find_port(model->inputs, model->input_count, name, length);
+    if (input)
+        return &command->inputs[input - model->inputs];
+    const mlp_port *output = find_port(model->outputs, model->output_count, name, length);
+    return output ? &command->outputs[output - model->outputs] : NULL;
+}
+
+static int take_file(struct parser *parser, const char *text)
+{
+    const char *equals = strchr(text, '=');
+    const char **place = equals ? file_place(parser, text, (size_t)(equals - text)) : NULL;
+    if (!place) {
+        if (parser->file_count == MOST_FILES)
+            return mlp_complain(parser->command, MLP_EXIT_USAGE, "'%s' names no port; see --help", text);
+        parser->files[parser->file_count++] = text;
+        return 0;
+    }
+    if (*place)
+        return mlp_complain(parser->command, MLP_EXIT_USAGE, "%.*s is given twice", (int)(equals - text), text);
+    if (!equals[1])
+        return mlp_complain(parser->command, MLP_EXIT_USAGE, "%s names no file", text);
+    *place = equals + 1;
+    parser->named++;
+    return 0;
+}
+
+/* Whether `text` looks like `name=file` with a name that is no port's, rather than like a file. */
+static int misnamed(const char *text)
+{
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
+    size_t length = strspn(text, letters);
+    return length > 0 && text[length] == '=' && access(text, F_OK);
+}
+
+/* Files without names go to the one input, and in a run to the one output. */
+static int place_files(struct parser *parser)
+{
+    mlp_command *command = parser->command;
+    const mlp_model *model = command->model;
+    int run = command->mode == MLP_MODE_RUN, wanted = run ? 2 : 1;
+    if (!parser->file_count)
+        return 0;
+    for (int i = 0; i < parser->file_count; i++)
+        if (misnamed(parser->files[i]) && (i == 0 || parser->named))
+            return mlp_complain(command, MLP_EXIT_USAGE, "unknown port in '%s'; see --help", parser->files[i]);
+    if (parser->named || parser->file_count != wanted || model->input_count != 1 || (run && model->output_count != 1))
+        return mlp_complain(command, MLP_EXIT_USAGE, "'%s': for which port? See --help", parser->files[0]);
+    command->inputs[0] = parser->files[0];
+    if (run)
+        command->outputs[0] = parser->files[1];
+    return 0;
+}
+
+static int missing(const mlp_command *command, const mlp_port *port, const char *what)
+{
+    return mlp_complain(command, MLP_EXIT_USAGE, "no file for %s %s: add %s=FILE.npy; see --help", what, port->name,
+                        port->name);
+}
+
+static int check_run(const mlp_command *command)
+{
+    const mlp_model *model = command->model;
+    for (size_t i = 0; i < model->input_count; i++)
+        if (!command->inputs[i])
+            return missing(command, &model->inputs[i], "input");
+    for (size_t i = 0; i < model->output_count; i++) {
+        if (!command->outputs[i])
+            return missing(command, &model->outputs[i], "output");
+        for (size_t j = 0; j < i; j++)
+            if (!strcmp(command->outputs[i], command->outputs[j]))
+                return mlp_complain(command, MLP_EXIT_USAGE, "outputs %s and %s both go to %s", model->outputs[j].name,
+                                    model->outputs[i].name, command->outputs[i]);
+    }
+    return 0;
+}
+
+/* --verify: files for all inputs, or for none. */
+static int check_verify(const mlp_command *command)
+{
+    const mlp_model *model = command->model;
+    size_t given = 0;
+    for (size_t i = 0; i < model->output_count; i++)
+        if (command->outputs[i])
+            return mlp_complain(command, MLP_EXIT_USAGE, "--verify writes no output: %s", model->outputs[i].name);
+    for (size_t i = 0; i < model->input_count; i++)
+        given += command->inputs[i] != NULL;
+    for (size_t i = 0; given && i < model->input_count; i++)
+        if (!command->inputs[i])
+            return missing(command, &model->inputs[i], "input");
+    return 0;
+}
+
+static int check(const struct parser *parser)
+{
+    const mlp_command *command = parser->command;
+    const mlp_mode mode = command->mode;
+    if (command->json && mode != MLP_MODE_BENCH)
+        return mlp_complain(command, MLP_EXIT_USAGE, "--json goes with --bench");
+    if (parser->batch && mode != MLP_MODE_BENCH && mode != MLP_MODE_PROFILE)
+        return mlp_complain(command, MLP_EXIT_USAGE, "--batch goes with --bench or --profile");
+    if (mode == MLP_MODE_RUN)
+        return check_run(command);
+    if (mode == MLP_MODE_VERIFY)
+        return check_verify(command);
+    if (parser->named || parser->file_count)
+        return mlp_complain(command, MLP_EXIT_USAGE, "%s takes no files", parser->mode);
+    return 0;
+}
+
+int mlp_options_parse(mlp_command *command, int argc, char **argv)
+{
+    struct parser parser = {.command = command};
+    int only_files = 0, used = 1;
+    command->inputs = mlp_take(command, command->model->input_count, sizeof *command->inputs);
+    command->outputs = mlp_take(command, command->model->output_count, sizeof *command->outputs);
+    for (int i = 1; i < argc; i += used) {
+        int status = 0;
+        used = 1;
+        if (only_files || argv[i][0] != '-')
+            status = take_file(&parser, argv[i]);
+        else if (!strcmp(argv[i], "--"))
+            only_files = 1;
+        else
+            status = take_option(&parser, &argv[i], &used);
+        if (status || command->mode == MLP_MODE_HELP || command->mode == MLP_MODE_VERSION)
+            return status;
+    }
+    int status = place_files(&parser);
+    return status ? status : check(&parser);
+}
+
+/* ---- Help ---- */
+
+static void print_ports(const char *title, const mlp_port *ports, size_t count)
+{
+    printf("\n%s:\n", title);
+    for (size_t i = 0; i < count; i++)
+        printf("  %-18s %s[%zu]\n", ports[i].name, mlp_dtype_text(ports[i].dtype), ports[i].width);
+}
+
+static void print_usage(const mlp_command *command)
+{
+    const mlp_model *model = command->model;
+    printf("usage: %s", command->program);
+    for (size_t i = 0; i < model->input_count; i++)
+        printf(" %s=FILE.npy", model->inputs[i].name);
+    for (size_t i = 0; i < model->output_count; i++)
+        printf(" %s=FILE.npy", model->outputs[i].name);
+    if (model->input_count == 1 && model->output_count == 1)
+        printf("\n       %s IN.npy OUT.npy", command->program);
+    printf("\n       %s OPTION...\n", command->program);
+}
+
+void mlp_options_help(const mlp_command *command)
+{
+    print_usage(command);
+    printf("\nReads any number of rows from .npy files, runs them through the network made from %s, and writes\n"
+           "the rows that come out. `name=file` binds a file where name is an input or an output; otherwise it is a\n"
+           "file's name, and so is everything after `--`.\n", command->model->spec);
+    print_ports("inputs", command->model->inputs, command->model->input_count);
+    print_ports("outputs", command->model->outputs, command->model->output_count);
+    printf("\noptions:\n");
+    for (int i = 0; i < OPTIONS; i++) {
+        char option[32];
+        snprintf(option, sizeof option, "%s %s", options[i].name, options[i].value ? options[i].value : "");
+        if (options[i].help)
+            printf("  %-18s %s\n", option, options[i].help);
+    }
+    printf("\nExit status: 0 done; 1 wrong content of a file, or --verify found a difference; 2 wrong command line;\n"
+           "3 a file, the disk, the device or memory failed; 4 a product has no plan for this device.\n");
+}

@@ -1,0 +1,83 @@
+/* --profile: how long each step takes, in a run of one batch of random rows, step by step. */
+#include "arrays.h"
+#include "timing.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static const double warm_up_seconds = 0.1, measured_seconds = 0.5;
+
+enum { LEAST_ROUNDS = 5, MOST_ROUNDS = 1000 };
+
+struct profile {
+    const mlp_command *command;
+    size_t batch;
+    mlp_arrays inputs, outputs;
+    double *times;                  /* [steps, MOST_ROUNDS] */
+};
+
+static mlp_status round_of_steps(struct profile *profile, size_t round)
+{
+    const mlp_model *model = profile->command->model;
+    mlp_status status = model->begin(profile->batch, (const void *const *)profile->inputs.at, profile->outputs.at);
+    for (size_t i = 0; status == MLP_OK && i < model->step_count; i++) {
+        double started = mlp_seconds();
+        status = model->run_step(i);
+        profile->times[i * MOST_ROUNDS + round] = mlp_seconds() - started;
+    }
+    return status;
+}
+
+/* Rounds of the warm-up are overwritten by those that count. */
+static mlp_status measure(struct profile *profile, double seconds, size_t *rounds)
+{
+    double started = mlp_seconds();
+    mlp_status status = MLP_OK;
+    for (*rounds = 0; status == MLP_OK && *rounds < MOST_ROUNDS; ++*rounds) {
+        if (*rounds >= LEAST_ROUNDS && mlp_seconds() - started > seconds)
+            break;
+        status = round_of_steps(profile, *rounds);
+    }
+    return status;
+}
+
+static void print_profile(const struct profile *profile, size_t rounds)
+{
+    const mlp_model *model = profile->command->model;
+    double *medians = mlp_take(profile->command, model->step_count, sizeof *medians), total = 0;
+    for (size_t i = 0; i < model->step_count; i++) {
+        double *times = profile->times + i * MOST_ROUNDS;
+        mlp_times_sort(times, rounds);
+        medians[i] = mlp_times_quantile(times, rounds, 0.5);
+        total += medians[i];
+    }
+    printf("%s, %zu rows; medians of %zu rounds, %.2f us in all steps\n", model->name, profile->batch, rounds,
+           1e6 * total);
+    printf("%4s %5s %12s %7s  %s\n", "step", "line", "us", "share", "computes");
+    for (size_t i = 0; i < model->step_count; i++)
+        printf("%4zu %5d %12.2f %5.1f %%  %s\n", i + 1, model->steps[i].line, 1e6 * medians[i],
+               total > 0 ? 100 * medians[i] / total : 0, model->steps[i].text);
+    free(medians);
+}
+
+int mlp_profile(const mlp_command *command)
+{
+    const mlp_model *model = command->model;
+    size_t largest = model->batches[model->batch_count - 1], rounds;
+    struct profile profile = {.command = command, .batch = command->batch ? command->batch : largest};
+    if (profile.batch > largest)
+        return mlp_complain(command, MLP_EXIT_USAGE, "--batch %zu: steps take at most %zu rows at a time",
+                            profile.batch, largest);
+    profile.inputs = mlp_arrays_random(command, profile.batch);
+    profile.outputs = mlp_arrays_outputs(command, profile.batch);
+    profile.times = mlp_take(command, model->step_count * MOST_ROUNDS, sizeof *profile.times);
+    mlp_status status = measure(&profile, warm_up_seconds, &rounds);
+    if (status == MLP_OK)
+        status = measure(&profile, measured_seconds, &rounds);
+    if (status == MLP_OK)
+        print_profile(&profile, rounds);
+    mlp_arrays_free(&profile.inputs);
+    mlp_arrays_free(&profile.outputs);
+    free(profile.times);
+    return status == MLP_OK ? MLP_EXIT_DONE : mlp_complain_model(command, status);
+}

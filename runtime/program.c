@@ -1,0 +1,59 @@
+/* main() of every generated program. */
+#include "command.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *file_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static int with_network(const mlp_command *command, int (*mode)(const mlp_command *))
+{
+    mlp_status status = command->model->init(&command->options);
+    int code = status == MLP_OK ? mode(command) : mlp_complain_model(command, status);
+    command->model->close();
+    return code;
+}
+
+static int dispatch(const mlp_command *command)
+{
+    switch (command->mode) {
+    case MLP_MODE_HELP:
+        mlp_options_help(command);
+        return MLP_EXIT_DONE;
+    case MLP_MODE_VERSION:
+        printf("%s, made from %s; runtime %d\n", command->model->name, command->model->spec, MLP_RUNTIME_VERSION);
+        return MLP_EXIT_DONE;
+    case MLP_MODE_INFO:
+        return mlp_info(command);
+    case MLP_MODE_VERIFY:
+        return with_network(command, mlp_verify);
+    case MLP_MODE_BENCH:
+        return with_network(command, mlp_bench);
+    case MLP_MODE_PROFILE:
+        return with_network(command, mlp_profile);
+    case MLP_MODE_RUN:
+        break;
+    }
+    return with_network(command, mlp_run_files);
+}
+
+int mlp_program(int argc, char **argv, const mlp_model *model)
+{
+    mlp_command command = {.program = argc > 0 ? file_name(argv[0]) : model->name, .model = model};
+    if (model->version != MLP_RUNTIME_VERSION)
+        return mlp_complain(&command, MLP_EXIT_FAILED, "made for runtime %d, this is %d", model->version,
+                            MLP_RUNTIME_VERSION);
+    int code = mlp_options_parse(&command, argc, argv);
+    if (code == MLP_EXIT_DONE)
+        code = dispatch(&command);
+    if (fflush(stdout) || ferror(stdout))
+        code = mlp_complain(&command, MLP_EXIT_FAILED, "standard output cannot be written");
+    free(command.inputs);
+    free(command.outputs);
+    return code;
+}

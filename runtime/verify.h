@@ -1,0 +1,39 @@
+/* --verify in two halves: verify_batch.c compares one batch of rows, verify.c goes through all rows and reports. */
+#ifndef MLP_VERIFY_H
+#define MLP_VERIFY_H
+
+#include "arrays.h"
+#include "image.h"
+#include "reference.h"
+
+/* A difference, the worst of a step so far: an excess above 1 is an error. */
+typedef struct mlp_finding {
+    double excess, got;
+    mlp_bounded want;
+    size_t row, column, undecided;  /* undecided: elements for which anything may come out */
+    int changed;                    /* the value, if an operand was not what had been stored, else -1 */
+} mlp_finding;
+
+typedef struct mlp_verification {
+    const mlp_command *command;
+    const mlp_model *model;
+    mlp_arrays inputs;
+    size_t start, rows;             /* the rows of the inputs that run as one batch */
+    size_t *chosen, chosen_count;   /* those of them that are checked */
+    void **from, **to;              /* row `start` of every input; what the steps leave of every output */
+    mlp_image stored, exact;        /* what steps stored; what float64 would have stored */
+    double **values;                /* of the step under way: operands, dense rows of the chosen */
+    unsigned char **params;
+    mlp_finding *finding;           /* of the step under way */
+    mlp_finding *steps;             /* of all steps */
+    size_t checked;                 /* rows so far */
+    double chain_error, chain_size; /* outputs: largest difference from float64, largest float64 */
+    int chain_broken;               /* NaN or infinite where float64 is not, or the other way round */
+    int whole_output;               /* the output in which a run differed from its steps, or -1 */
+    mlp_finding whole;              /* where it did */
+} mlp_verification;
+
+/* Runs and compares the rows start .. start + rows - 1 of the inputs. */
+mlp_status mlp_verify_batch(mlp_verification *v);
+
+#endif

@@ -1,0 +1,317 @@
+/* One batch of rows, step by step, against the float64 reference.
+ *
+ * Before a step, its operands are read as they are stored (a later step may reuse their memory); after it, its result,
+ * which must be as close to the reference computed from those operands as f32 arithmetic can be. Each step is thus
+ * judged by itself. Operands must also still be what was stored, and a run of the whole batch must give the same bits
+ * as its steps. Beside all this goes a chain of references that starts at the inputs and never looks at the network. */
+#include "verify.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "element.h"
+
+/* Multiplications that the references of one batch may take: some seconds. At least two rows are checked. */
+static const double budget = 4e8;
+
+/* ---- Reading the network's memory ---- */
+
+static mlp_status read_value(const mlp_verification *v, size_t index, size_t row, double *to)
+{
+    const mlp_value *value = &v->model->values[index];
+    size_t size = mlp_dtype_size(value->dtype), offset = value->offset + row * value->ld * size;
+    unsigned char *copy = NULL;
+    const unsigned char *from;
+    mlp_status status = MLP_OK;
+    if (value->place == MLP_INPUT) {
+        from = (const unsigned char *)v->from[value->port] + offset;
+    } else if (value->place == MLP_OUTPUT) {
+        from = (const unsigned char *)v->to[value->port] + offset;
+    } else {
+        from = copy = mlp_take(v->command, value->width, size);
+        status = v->model->read_arena(offset, value->width * size, copy);
+    }
+    if (status == MLP_OK)
+        mlp_row_load(value->dtype, from, value->width, to);
+    free(copy);
+    return status;
+}
+
+/* The chosen rows of a value. */
+static mlp_status read_rows(const mlp_verification *v, size_t index, double *to)
+{
+    mlp_status status = MLP_OK;
+    for (size_t i = 0; status == MLP_OK && i < v->chosen_count; i++)
+        status = read_value(v, index, v->chosen[i], to + i * v->model->values[index].width);
+    return status;
+}
+
+/* Calls visit(v, index) once for each value (or parameter) that the step reads. */
+static mlp_status each_operand(mlp_verification *v, const mlp_step *step, mlp_operand_kind kind,
+                               mlp_status (*visit)(mlp_verification *v, size_t index))
+{
+    mlp_status status = MLP_OK;
+    for (size_t i = 0; i < step->op_count; i++)
+        for (int j = 0; j < 3; j++)
+            if (status == MLP_OK && step->ops[i].in[j].kind == kind)
+                status = visit(v, (size_t)step->ops[i].in[j].index);
+    return status;
+}
+
+static mlp_status open_value(mlp_verification *v, size_t index)
+{
+    if (v->values[index])
+        return MLP_OK;
+    v->values[index] = mlp_take(v->command, v->chosen_count * v->model->values[index].width, sizeof(double));
+    return read_rows(v, index, v->values[index]);
+}
+
+static mlp_status open_param(mlp_verification *v, size_t index)
+{
+    const mlp_param *param = &v->model->params[index];
+    size_t bytes = param->rows * param->cols * mlp_dtype_size(param->dtype);
+    if (v->params[index])
+        return MLP_OK;
+    v->params[index] = mlp_take(v->command, bytes, 1);
+    return v->model->read_weights(param->offset, bytes, v->params[index]);
+}
+
+static mlp_status close_value(mlp_verification *v, size_t index)
+{
+    free(v->values[index]);
+    v->values[index] = NULL;
+    return MLP_OK;
+}
+
+static mlp_status close_param(mlp_verification *v, size_t index)
+{
+    free(v->params[index]);
+    v->params[index] = NULL;
+    return MLP_OK;
+}
+
+/* ---- One step ---- */
+
+static int same(double a, double b)
+{
+    return a == b || (isnan(a) && isnan(b));
+}
+
+/* Whether what the step is about to read is still what was stored there. */
+static mlp_status check_unchanged(mlp_verification *v, size_t index)
+{
+    size_t width = v->model->values[index].width;
+    double *row = mlp_take(v->command, width, sizeof *row);
+    for (size_t i = 0; i < v->chosen_count; i++) {
+        mlp_image_read(&v->stored, i, index, row);
+        for (size_t c = 0; c < width; c++) {
+            double got = v->values[index][i * width + c];
+            if (!same(got, row[c]) && v->finding->changed < 0)
+                *v->finding = (mlp_finding){INFINITY, got, {row[c], 0}, v->start + v->chosen[i], c, 0, (int)index};
+        }
+    }
+    free(row);
+    return MLP_OK;
+}
+
+static void compare(const mlp_verification *v, const mlp_value *out, const mlp_bounded *want, const double *got)
+{
+    mlp_finding *finding = v->finding;
+    for (size_t i = 0; i < v->chosen_count * out->width; i++) {
+        mlp_bounded stored = mlp_reference_stored(out->round, want[i]);
+        double excess = mlp_reference_excess(got[i], stored);
+        finding->undecided += isinf(stored.bound) != 0;
+        if (excess > finding->excess) {
+            finding->excess = excess;
+            finding->got = got[i];
+            finding->want = stored;
+            finding->row = v->start + v->chosen[i / out->width];
+            finding->column = i % out->width;
+        }
+    }
+}
+
+static mlp_bounded *reference(const mlp_verification *v, const mlp_step *step)
+{
+    mlp_reading reading = {v->model, step, v->chosen_count, v->values, v->params};
+    mlp_bounded *result = mlp_reference_step(&reading);
+    if (!result)
+        exit(mlp_complain(v->command, MLP_EXIT_FAILED, "out of memory"));
+    return result;
+}
+
+/* The chain goes on with its own operands: float64 from the inputs to here. */
+static mlp_status exact_value(mlp_verification *v, size_t index)
+{
+    for (size_t i = 0; i < v->chosen_count; i++)
+        mlp_image_read(&v->exact, i, index, v->values[index] + i * v->model->values[index].width);
+    return MLP_OK;
+}
+
+static void continue_chain(mlp_verification *v, const mlp_step *step)
+{
+    size_t width = v->model->values[step->out].width;
+    each_operand(v, step, MLP_VALUE, exact_value);
+    mlp_bounded *result = reference(v, step);
+    double *row = mlp_take(v->command, width, sizeof *row);
+    for (size_t i = 0; i < v->chosen_count; i++) {
+        for (size_t c = 0; c < width; c++)
+            row[c] = result[i * width + c].value;
+        mlp_image_write(&v->exact, i, (size_t)step->out, row);
+    }
+    free(row);
+    free(result);
+}
+
+static mlp_status run_and_compare(mlp_verification *v, size_t index)
+{
+    const mlp_step *step = &v->model->steps[index];
+    const mlp_value *out = &v->model->values[step->out];
+    mlp_bounded *want = reference(v, step);
+    double *got = mlp_take(v->command, v->chosen_count * out->width, sizeof *got);
+    mlp_status status = v->model->run_step(index);
+    if (status == MLP_OK)
+        status = read_rows(v, (size_t)step->out, got);
+    if (status == MLP_OK)
+        compare(v, out, want, got);
+    for (size_t i = 0; i < v->chosen_count; i++)
+        mlp_image_write(&v->stored, i, (size_t)step->out, got + i * out->width);
+    free(want);
+    free(got);
+    return status;
+}
+
+static mlp_status verify_step(mlp_verification *v, size_t index)
+{
+    const mlp_step *step = &v->model->steps[index];
+    v->finding = &v->steps[index];
+    mlp_status status = each_operand(v, step, MLP_VALUE, open_value);
+    if (status == MLP_OK)
+        status = each_operand(v, step, MLP_PARAM, open_param);
+    if (status == MLP_OK)
+        status = each_operand(v, step, MLP_VALUE, check_unchanged);
+    if (status == MLP_OK)
+        status = run_and_compare(v, index);
+    if (status == MLP_OK)
+        continue_chain(v, step);
+    each_operand(v, step, MLP_VALUE, close_value);
+    each_operand(v, step, MLP_PARAM, close_param);
+    return status;
+}
+
+/* ---- The whole network ---- */
+
+static void compare_chain(mlp_verification *v, double got, double exact)
+{
+    if (isfinite(exact))
+        v->chain_size = fmax(v->chain_size, fabs(exact));
+    if (isfinite(got) && isfinite(exact))
+        v->chain_error = fmax(v->chain_error, fabs(got - exact));
+    else if (!same(got, exact))
+        v->chain_broken = 1;
+}
+
+/* One row of an output: as a run left it, as the steps left it, as float64 has it. */
+static void compare_row(mlp_verification *v, size_t output, size_t row, const double *run, const double *steps,
+                        const double *exact)
+{
+    for (size_t c = 0; c < v->model->outputs[output].width; c++) {
+        compare_chain(v, run[c], exact[c]);
+        if (v->whole_output < 0 && !same(run[c], steps[c])) {
+            v->whole_output = (int)output;
+            v->whole = (mlp_finding){INFINITY, run[c], {steps[c], 0}, v->start + row, c, 0, -1};
+        }
+    }
+}
+
+static mlp_status compare_output(mlp_verification *v, size_t output, const unsigned char *whole)
+{
+    const mlp_port *port = &v->model->outputs[output];
+    double *run = mlp_take(v->command, 3 * port->width, sizeof *run);
+    double *steps = run + port->width, *exact = steps + port->width;
+    mlp_status status = MLP_OK;
+    for (size_t i = 0; status == MLP_OK && i < v->chosen_count; i++) {
+        size_t offset = v->chosen[i] * port->width * mlp_dtype_size(port->dtype);
+        mlp_row_load(port->dtype, whole + offset, port->width, run);
+        mlp_image_read(&v->exact, i, (size_t)port->value, exact);
+        status = read_value(v, (size_t)port->value, v->chosen[i], steps);
+        if (status == MLP_OK)
+            compare_row(v, output, v->chosen[i], run, steps, exact);
+    }
+    free(run);
+    return status;
+}
+
+static mlp_status compare_whole(mlp_verification *v)
+{
+    mlp_arrays outputs = mlp_arrays_outputs(v->command, v->rows);
+    mlp_status status = v->model->run(v->rows, (const void *const *)v->from, outputs.at);
+    for (size_t i = 0; status == MLP_OK && i < outputs.count; i++)
+        status = compare_output(v, i, outputs.at[i]);
+    mlp_arrays_free(&outputs);
+    return status;
+}
+
+/* ---- One batch ---- */
+
+static double row_cost(const mlp_model *model)
+{
+    double cost = 0;
+    for (size_t i = 0; i < model->param_count; i++)
+        cost += 2 * (double)model->params[i].rows * (double)model->params[i].cols;
+    for (size_t i = 0; i < model->step_count; i++)
+        for (size_t j = 0; j < model->steps[i].op_count; j++)
+            cost += 40 * (double)model->steps[i].ops[j].width;
+    return cost + 1;
+}
+
+/* As many rows as the budget allows, the first and the last among them, evenly spread. */
+static void choose_rows(mlp_verification *v)
+{
+    double affordable = budget / row_cost(v->model);
+    size_t rows = v->rows, count = affordable >= (double)rows ? rows : (size_t)affordable;
+    if (count < 2)
+        count = rows < 2 ? rows : 2;
+    v->chosen_count = count;
+    v->chosen = mlp_take(v->command, count, sizeof *v->chosen);
+    for (size_t i = 0; i < count; i++)
+        v->chosen[i] = count == 1 ? 0 : (size_t)((double)i * (double)(rows - 1) / (double)(count - 1));
+}
+
+static mlp_status begin(mlp_verification *v)
+{
+    for (size_t i = 0; i < v->inputs.count; i++) {
+        const mlp_port *port = &v->model->inputs[i];
+        double *row = mlp_take(v->command, port->width, sizeof *row);
+        for (size_t j = 0; j < v->chosen_count; j++) {
+            size_t offset = v->chosen[j] * port->width * mlp_dtype_size(port->dtype);
+            mlp_row_load(port->dtype, (unsigned char *)v->from[i] + offset, port->width, row);
+            mlp_image_write(&v->stored, j, (size_t)port->value, row);
+            mlp_image_write(&v->exact, j, (size_t)port->value, row);
+        }
+        free(row);
+    }
+    return v->model->begin(v->rows, (const void *const *)v->from, v->to);
+}
+
+mlp_status mlp_verify_batch(mlp_verification *v)
+{
+    mlp_arrays outputs = mlp_arrays_outputs(v->command, v->rows);
+    v->to = outputs.at;
+    mlp_arrays_from(&v->inputs, v->start, v->from);
+    choose_rows(v);
+    if (!mlp_image_open(&v->stored, v->model, v->chosen_count) ||
+        !mlp_image_open(&v->exact, v->model, v->chosen_count))
+        exit(mlp_complain(v->command, MLP_EXIT_FAILED, "out of memory"));
+    mlp_status status = begin(v);
+    for (size_t i = 0; status == MLP_OK && i < v->model->step_count; i++)
+        status = verify_step(v, i);
+    if (status == MLP_OK)
+        status = compare_whole(v);
+    v->checked += v->chosen_count;
+    mlp_image_close(&v->stored);
+    mlp_image_close(&v->exact);
+    free(v->chosen);
+    mlp_arrays_free(&outputs);
+    return status;
+}
