@@ -319,10 +319,28 @@ static void load_vector_param(const struct kernel *k, struct operand operand)
     emit_line(k->e, "mlp_load<%d, %" PRId64 ">(w_%s, p_%s, column);", k->vector, k->width, packed->name, packed->name);
 }
 
-static void open_elements(const struct kernel *k)
+/* Operations of the vector before the last one, which has a line of its own. */
+static bool needs_block(const struct kernel *k)
+{
+    for (size_t i = 0; i + 1 < k->step->tape.count; i++) {
+        if (!stretches(k, k->step->tape.at[i].width))
+            return true;
+    }
+    return false;
+}
+
+static void open_elements(const struct kernel *k, bool block)
 {
     emit_line(k->e, "#pragma unroll");
-    emit_open(k->e, "for (int j = 0; j < %d; j++) {", k->vector);
+    emit_open(k->e, "for (int j = 0; j < %d; j++)%s", k->vector, block ? " {" : "");
+}
+
+static void close_elements(const struct kernel *k, bool block)
+{
+    if (block)
+        emit_close(k->e, "}");
+    else
+        k->e->depth--;
 }
 
 /* Loads a vector of every operand, and computes `to`[j] from them: what the tape's last operation is, or takes. */
@@ -330,7 +348,7 @@ static void emit_elements(const struct kernel *k, const char *to)
 {
     each_source(k, OPERAND_VALUE, false, load_vector_value);
     each_source(k, OPERAND_PARAM, false, load_vector_param);
-    open_elements(k);
+    open_elements(k, needs_block(k));
     for (size_t i = 0; i + 1 < k->step->tape.count; i++) {
         const struct tape_op *op = &k->step->tape.at[i];
         if (!stretches(k, op->width))
@@ -338,7 +356,7 @@ static void emit_elements(const struct kernel *k, const char *to)
     }
     emit_line(k->e, "%s[j] = %s;", to,
               k->kind == KIND_ROW ? operand_text(k, k->last->in[0]) : expression(k, k->last));
-    emit_close(k->e, "}");
+    close_elements(k, needs_block(k));
 }
 
 static void emit_store(const struct kernel *k)
@@ -349,6 +367,13 @@ static void emit_store(const struct kernel *k)
 
 /* ---- Kernels ---- */
 
+/* Dividing 32 bits costs less than 64. */
+static const char *index_type(const struct kernel *k)
+{
+    int64_t count;
+    return CHECKED_MUL(vectors_of(k), k->plan->max_batch, &count) && count < INT32_MAX ? "uint32_t" : "int64_t";
+}
+
 static void emit_element_body(const struct kernel *k)
 {
     int64_t vectors = vectors_of(k);
@@ -356,7 +381,8 @@ static void emit_element_body(const struct kernel *k)
         emit_open(k->e, "for (int64_t row = mlp_thread(); row < rows; row += mlp_threads()) {");
         emit_line(k->e, "const int column = 0;");
     } else {
-        emit_open(k->e, "for (int64_t i = mlp_thread(); i < rows * %" PRId64 "; i += mlp_threads()) {", vectors);
+        emit_open(k->e, "for (%s i = mlp_thread(); i < rows * %" PRId64 "; i += mlp_threads()) {", index_type(k),
+                  vectors);
         emit_line(k->e, "const int64_t row = i / %" PRId64 ";", vectors);
         emit_line(k->e, "const int column = int(i %% %" PRId64 ") * %d;", vectors, k->vector);
     }
@@ -411,9 +437,9 @@ static void emit_store_function(const struct kernel *k)
     emit_open(k->e, "auto store = [=](int column, float (&y)[%d]) {", k->vector);
     if (finish) {
         each_source(k, OPERAND_PARAM, true, load_vector_param);
-        open_elements(k);
+        open_elements(k, false);
         emit_line(k->e, "y[j] = %s;", finish);
-        emit_close(k->e, "}");
+        close_elements(k, false);
     }
     emit_store(k);
     emit_close(k->e, "};");
