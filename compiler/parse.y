@@ -1,0 +1,498 @@
+/* Tokens into the tree of ast.h. An action is one constructor call; meaning belongs to later passes. After a mistake
+ * parsing goes on behind the next ';', or at what can only begin something new. */
+%code requires {
+#include "ast.h"
+
+/* What scanner and parser share beside the tokens. */
+struct parser {
+    struct arena *arena;
+    struct diags *diags;
+    struct spec *spec;
+    uint32_t position;              /* of the scanner */
+    uint32_t last_end;              /* of the token before the one that is looked at */
+    bool too_deep;                  /* reported */
+    uint32_t string_begin;          /* of the string that is being read */
+    struct string *string;
+    VEC(char) text;
+};
+}
+
+%code provides {
+/* The scanner, under a name of its own: the parser reads through yylex below. */
+#define YY_DECL int lex_token(YYSTYPE *yylval_param, YYLTYPE *yylloc_param, void *yyscanner)
+YY_DECL;
+}
+
+%code {
+#include <limits.h>
+#include <string.h>
+
+#include "lex.h"
+#include "utf8.h"
+
+#define YYLLOC_DEFAULT(current, rhs, count)                                                                     \
+    do {                                                                                                        \
+        if (count) {                                                                                            \
+            (current).begin = YYRHSLOC(rhs, 1).begin;                                                           \
+            (current).end = YYRHSLOC(rhs, count).end;                                                           \
+        } else {                                                                                                \
+            (current).begin = (current).end = YYRHSLOC(rhs, 0).end;                                             \
+        }                                                                                                       \
+    } while (0)
+
+/* Tokens that may wait on the stack: some ten for each level of nesting. */
+#define YYMAXDEPTH 20000
+
+static int yylex(YYSTYPE *value, YYLTYPE *span, struct parser *parser, void *scanner);
+static void yyerror(const YYLTYPE *span, struct parser *parser, void *scanner, const char *message);
+static struct expr *limit(struct parser *parser, struct expr *expr);
+static struct stmt *limit_stmt(struct parser *parser, struct stmt *stmt);
+
+#define ARENA parser->arena
+}
+
+%require "3.8"
+%expect 0
+%define api.pure full
+%define api.location.type {struct span}
+%define api.token.prefix {TOKEN_}
+%define api.value.type union
+%define parse.error custom
+%define parse.lac full
+%define lr.default-reduction accepting
+%param {struct parser *parser} {void *scanner}
+
+%initial-action { @$ = (struct span){parser->position, parser->position}; }
+
+%token END 0                "the end of the file"
+%token <const struct name *> NAME "a name"
+%token <struct number> NUMBER "a number"
+%token <struct string *> STRING "a string"
+%token MODEL "model" INPUT "input" OUTPUT "output" BATCH "batch" DTYPE "dtype" WEIGHTS "weights" CONST "const"
+%token BLOCK "block" RETURN "return" REPEAT "repeat" IN "in" TRUE "true" FALSE "false"
+%token DOTS ".." EQUALS "=" PLUS "+" MINUS "-" TIMES "*" OVER "/" COLON ":" COMMA "," SEMICOLON ";"
+%token OPEN_PAREN "(" CLOSE_PAREN ")" OPEN_BRACKET "[" CLOSE_BRACKET "]" OPEN_BRACE "{" CLOSE_BRACE "}"
+
+%left "+" "-"
+%left "*" "/"
+%precedence NEGATE
+%precedence "["
+
+%nterm <struct identifier> name type
+%nterm <struct identifiers *> params some_params
+%nterm <struct stmts *> stmts items
+%nterm <struct stmt *> stmt item
+%nterm <struct exprs *> sizes
+%nterm <struct expr *> expr argument result
+%nterm <struct args *> args some_args
+%nterm <struct arg> arg
+%nterm <struct block *> block
+%nterm <struct model *> model
+
+%%
+
+file
+: %empty
+| file "const" constants ";"
+| file "const" error ";"                            { yyerrok; }
+| file "const" error
+| file block                                        { VEC_PUSH(ARENA, &parser->spec->blocks, $block); }
+| file model                                        { VEC_PUSH(ARENA, &parser->spec->models, $model); }
+| file error ";"
+| file error
+;
+
+constants
+: constant
+| constants "," constant
+;
+
+constant
+: name "=" expr
+    {
+        struct constant constant = {$name, $expr};
+        VEC_PUSH(ARENA, &parser->spec->constants, constant);
+    }
+;
+
+block
+: "block" name "(" params ")" "{" stmts result "}"
+    {
+        $$ = ARENA_NEW(ARENA, struct block);
+        *$$ = (struct block){$name, parser->spec->blocks.count, $params, $stmts, $result};
+    }
+| "block" name "(" params ")" "{" stmts result error            { $$ = ARENA_NEW(ARENA, struct block); }
+| "block" name "(" params ")" "{" stmts error "}"               { $$ = ARENA_NEW(ARENA, struct block); }
+| "block" name "(" params ")" "{" stmts error                   { $$ = ARENA_NEW(ARENA, struct block); }
+| "block" error "{" stmts result "}"                            { $$ = ARENA_NEW(ARENA, struct block); }
+| "block" error "{" stmts error "}"                             { $$ = ARENA_NEW(ARENA, struct block); }
+;
+
+params
+: %empty                                            { $$ = ARENA_NEW(ARENA, struct identifiers); }
+| some_params
+;
+
+some_params
+: name
+    {
+        $$ = ARENA_NEW(ARENA, struct identifiers);
+        VEC_PUSH(ARENA, &$$->list, $name);
+    }
+| some_params[before] "," name                      { VEC_PUSH(ARENA, &$before->list, $name); $$ = $before; }
+;
+
+result
+: "return" expr ";"                                 { $$ = $expr; }
+| "return" error ";"                                { $$ = NULL; yyerrok; }
+;
+
+model
+: "model" name "{" items "}"
+    {
+        $$ = ARENA_NEW(ARENA, struct model);
+        *$$ = (struct model){$name, $items};
+    }
+| "model" name "{" items error "}"                  { $$ = ARENA_NEW(ARENA, struct model); }
+| "model" name "{" items error                      { $$ = ARENA_NEW(ARENA, struct model); }
+| "model" error "{" items "}"                       { $$ = ARENA_NEW(ARENA, struct model); }
+| "model" error "{" items error "}"                 { $$ = ARENA_NEW(ARENA, struct model); }
+;
+
+items
+: %empty                                            { $$ = ARENA_NEW(ARENA, struct stmts); }
+| items[before] item                                { ast_append(ARENA, $before, $item); $$ = $before; }
+| items[before] stmt                                { ast_append(ARENA, $before, $stmt); $$ = $before; }
+| items[before] error ";"                           { $$ = $before; yyerrok; }
+;
+
+item
+: "batch" sizes ";"
+    {
+        $$ = ast_stmt(parser->spec, ARENA, STMT_BATCH, @$);
+        $$->sizes = $sizes;
+    }
+| "dtype" name ";"
+    {
+        $$ = ast_stmt(parser->spec, ARENA, STMT_DTYPE, @$);
+        $$->type = $name;
+    }
+| "weights" STRING ";"
+    {
+        $$ = ast_stmt(parser->spec, ARENA, STMT_WEIGHTS, @$);
+        $$->value = ast_leaf(ARENA, EXPR_STRING, @STRING);
+        $$->value->string = $STRING;
+    }
+| "input" name[target] ":" name[kind] "[" expr "]" ";"
+    {
+        $$ = ast_stmt(parser->spec, ARENA, STMT_INPUT, @$);
+        $$->target = $target;
+        $$->type = $kind;
+        $$->value = $expr;
+    }
+| "output" name type ";"
+    {
+        $$ = ast_stmt(parser->spec, ARENA, STMT_OUTPUT, @$);
+        $$->target = $name;
+        $$->type = $type;
+    }
+| "output" name type "=" expr ";"
+    {
+        $$ = ast_stmt(parser->spec, ARENA, STMT_OUTPUT, @$);
+        $$->target = $name;
+        $$->type = $type;
+        $$->value = $expr;
+    }
+;
+
+sizes
+: expr
+    {
+        $$ = ARENA_NEW(ARENA, struct exprs);
+        VEC_PUSH(ARENA, &$$->list, $expr);
+    }
+| sizes[before] "," expr                            { VEC_PUSH(ARENA, &$before->list, $expr); $$ = $before; }
+;
+
+type
+: %empty                                            { $$ = (struct identifier){.name = NULL}; }
+| ":" name                                          { $$ = $name; }
+;
+
+stmts
+: %empty                                            { $$ = ARENA_NEW(ARENA, struct stmts); }
+| stmts[before] stmt                                { ast_append(ARENA, $before, $stmt); $$ = $before; }
+| stmts[before] error ";"                           { $$ = $before; yyerrok; }
+;
+
+stmt
+: name "=" expr ";"
+    {
+        $$ = ast_stmt(parser->spec, ARENA, STMT_ASSIGN, @$);
+        $$->target = $name;
+        $$->value = $expr;
+    }
+| "repeat" name "in" expr[from] ".." expr[to] "{" stmts "}"
+    {
+        $$ = ast_stmt(parser->spec, ARENA, STMT_REPEAT, @$);
+        $$->target = $name;
+        $$->from = $from;
+        $$->to = $to;
+        $$->body = $stmts;
+        $$ = limit_stmt(parser, $$);
+    }
+| "repeat" name "in" expr ".." expr "{" stmts error "}"
+    {
+        $$ = ast_stmt(parser->spec, ARENA, STMT_REPEAT, @$);
+        $$->body = $stmts;
+    }
+;
+
+expr
+: expr[left] "+"[op] expr[right]                    { $$ = limit(parser, ast_binary(ARENA, '+', @op, $left, $right)); }
+| expr[left] "-"[op] expr[right]                    { $$ = limit(parser, ast_binary(ARENA, '-', @op, $left, $right)); }
+| expr[left] "*"[op] expr[right]                    { $$ = limit(parser, ast_binary(ARENA, '*', @op, $left, $right)); }
+| expr[left] "/"[op] expr[right]                    { $$ = limit(parser, ast_binary(ARENA, '/', @op, $left, $right)); }
+| "-" expr[of] %prec NEGATE                         { $$ = limit(parser, ast_negate(ARENA, $of, @$)); }
+| expr[of] "[" expr[from] ":" expr[to] "]"          { $$ = limit(parser, ast_slice(ARENA, $of, $from, $to, @$)); }
+| "(" expr[inner] ")"                               { $$ = limit(parser, ast_parens($inner, @$)); }
+| name                                              { $$ = ast_leaf(ARENA, EXPR_NAME, @$); $$->name = $name.name; }
+| NUMBER                                            { $$ = ast_leaf(ARENA, EXPR_NUMBER, @$); $$->number = $NUMBER; }
+| STRING                                            { $$ = ast_leaf(ARENA, EXPR_STRING, @$); $$->string = $STRING; }
+| name "(" args ")"                                 { $$ = limit(parser, ast_call(ARENA, $name, $args, @$)); }
+;
+
+args
+: %empty                                            { $$ = ARENA_NEW(ARENA, struct args); }
+| some_args
+;
+
+some_args
+: arg
+    {
+        $$ = ARENA_NEW(ARENA, struct args);
+        VEC_PUSH(ARENA, &$$->list, $arg);
+    }
+| some_args[before] "," arg                         { VEC_PUSH(ARENA, &$before->list, $arg); $$ = $before; }
+;
+
+arg
+: argument                                          { $$ = (struct arg){.value = $argument}; }
+| name "=" argument                                 { $$ = (struct arg){$name, $argument}; }
+;
+
+argument
+: expr
+| "true"                                            { $$ = ast_leaf(ARENA, EXPR_TRUTH, @$); $$->truth = true; }
+| "false"                                           { $$ = ast_leaf(ARENA, EXPR_TRUTH, @$); }
+;
+
+name
+: NAME                                              { $$ = (struct identifier){$NAME, @NAME}; }
+;
+
+%%
+
+static int yylex(YYSTYPE *value, YYLTYPE *span, struct parser *parser, void *scanner)
+{
+    parser->last_end = span->end;
+    int token = lex_token(value, span, scanner);
+    if (token == TOKEN_END)
+        *span = (struct span){parser->last_end, parser->last_end};
+    return token;
+}
+
+/* ---- Depth ---- */
+
+static bool within_limit(struct parser *parser, int *depth, struct span span)
+{
+    if (*depth <= AST_DEPTH_MAX)
+        return true;
+    *depth = 0;
+    yyerror(&span, parser, NULL, NULL);
+    return false;
+}
+
+static struct expr *limit(struct parser *parser, struct expr *expr)
+{
+    within_limit(parser, &expr->depth, expr->span);
+    return expr;
+}
+
+static struct stmt *limit_stmt(struct parser *parser, struct stmt *stmt)
+{
+    within_limit(parser, &stmt->body->depth, stmt->span);
+    return stmt;
+}
+
+/* The parser itself calls this only where its stack is full. */
+static void yyerror(const YYLTYPE *span, struct parser *parser, void *scanner, const char *message)
+{
+    (void)scanner;
+    (void)message;
+    if (!parser->too_deep)
+        diag_error(parser->diags, DIAG_NESTING_TOO_DEEP, *span, "nested deeper than %d levels", AST_DEPTH_MAX);
+    parser->too_deep = true;
+}
+
+/* ---- Syntax errors ---- */
+
+/* Where the first token of a row could come, so can all the others that begin or continue the same thing: the message
+ * names that thing, or, of what could continue an expression, only what ends it. */
+static const struct {
+    yysymbol_kind_t trigger;
+    const char *phrase;             /* NULL: leave the tokens out */
+    yysymbol_kind_t members[8];     /* up to the first 0 */
+} groups[] = {
+    {YYSYMBOL_NUMBER, "an expression",
+     {YYSYMBOL_NAME, YYSYMBOL_NUMBER, YYSYMBOL_STRING, YYSYMBOL_OPEN_PAREN, YYSYMBOL_MINUS, YYSYMBOL_TRUE,
+      YYSYMBOL_FALSE}},
+    {YYSYMBOL_PLUS, NULL,
+     {YYSYMBOL_PLUS, YYSYMBOL_MINUS, YYSYMBOL_TIMES, YYSYMBOL_OVER, YYSYMBOL_OPEN_BRACKET, YYSYMBOL_OPEN_PAREN,
+      YYSYMBOL_EQUALS}},
+    {YYSYMBOL_REPEAT, "a statement",
+     {YYSYMBOL_NAME, YYSYMBOL_REPEAT, YYSYMBOL_BATCH, YYSYMBOL_DTYPE, YYSYMBOL_WEIGHTS, YYSYMBOL_INPUT,
+      YYSYMBOL_OUTPUT}},
+};
+
+enum { MOST_EXPECTED = 5, MOST_QUOTED = 40 };
+
+struct expectation {
+    bool of[YYNTOKENS];             /* by symbol */
+    const char *phrases[MOST_EXPECTED];
+    int phrase_count;
+};
+
+static struct expectation find_expectation(const yypcontext_t *context)
+{
+    struct expectation expected = {.phrase_count = 0};
+    yysymbol_kind_t symbols[YYNTOKENS];
+    int count = yypcontext_expected_tokens(context, symbols, YYNTOKENS);
+    for (int i = 0; i < count; i++)
+        expected.of[symbols[i]] = true;
+    for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
+        if (!expected.of[groups[i].trigger])
+            continue;
+        if (groups[i].phrase)
+            expected.phrases[expected.phrase_count++] = groups[i].phrase;
+        for (int j = 0; groups[i].members[j]; j++)
+            expected.of[groups[i].members[j]] = false;
+    }
+    return expected;
+}
+
+static bool is_spelt_out(yysymbol_kind_t symbol)
+{
+    return symbol <= YYSYMBOL_STRING && symbol != YYSYMBOL_YYerror;
+}
+
+/* "';', ')' or an expression" */
+static const char *expectation_text(struct arena *arena, const struct expectation *expected)
+{
+    const char *items[YYNTOKENS + MOST_EXPECTED];
+    int count = 0;
+    for (int i = 0; i < expected->phrase_count; i++)
+        items[count++] = expected->phrases[i];
+    for (int i = 0; i < YYNTOKENS; i++) {
+        const char *text = yysymbol_name((yysymbol_kind_t)i);
+        if (expected->of[i])
+            items[count++] = is_spelt_out((yysymbol_kind_t)i) ? text : arena_format(arena, "'%s'", text);
+    }
+    if (!count || count > MOST_EXPECTED)
+        return NULL;
+    const char *list = items[0];
+    for (int i = 1; i < count; i++)
+        list = arena_format(arena, "%s%s%s", list, i + 1 < count ? ", " : " or ", items[i]);
+    return list;
+}
+
+/* The token as written, its middle left out where it is long. */
+static const char *token_text(const struct parser *parser, struct span span)
+{
+    const char *text = parser->spec->source->text + span.begin;
+    int length = (int)(span.end - span.begin);
+    if (length <= MOST_QUOTED)
+        return arena_format(parser->arena, "'%.*s'", length, text);
+    return arena_format(parser->arena, "'%.*s...'", MOST_QUOTED, text);
+}
+
+static bool is_reserved(yysymbol_kind_t symbol)
+{
+    return symbol >= YYSYMBOL_MODEL && symbol <= YYSYMBOL_FALSE;
+}
+
+static int yyreport_syntax_error(const yypcontext_t *context, struct parser *parser, void *scanner)
+{
+    (void)scanner;
+    yysymbol_kind_t symbol = yypcontext_token(context);
+    struct span span = *yypcontext_location(context);
+    struct expectation expected = find_expectation(context);
+    const char *found = symbol == YYSYMBOL_YYEOF ? yysymbol_name(symbol) : token_text(parser, span);
+    const char *list = expectation_text(parser->arena, &expected);
+    bool closes = expected.of[YYSYMBOL_SEMICOLON] || expected.of[YYSYMBOL_CLOSE_PAREN] ||
+                  expected.of[YYSYMBOL_CLOSE_BRACKET];
+    if (closes && !expected.phrase_count)       /* what is missing belongs behind the token before */
+        span = (struct span){parser->last_end, parser->last_end};
+    const char *why = is_reserved(symbol) && expected.of[YYSYMBOL_NAME] ? ": the word is reserved" : "";
+    if (list)
+        diag_error(parser->diags, DIAG_SYNTAX, span, "expected %s before %s%s", list, found, why);
+    else
+        diag_error(parser->diags, DIAG_SYNTAX, span, "unexpected %s%s", found, why);
+    return 0;
+}
+
+/* ---- The whole source ---- */
+
+/* Sources that no token could span: a scanner counts bytes in an int. */
+static bool check_size(struct diags *diags, const struct source *source)
+{
+    if (source->length < INT_MAX - 2)
+        return true;
+    diag_error(diags, DIAG_FILE_TOO_LARGE, (struct span){0, 0}, "a spec has less than 2 GiB");
+    return false;
+}
+
+/* The first byte of each wrong kind is reported: behind it the file is likely no text at all. */
+static bool check_bytes(struct diags *diags, const struct source *source)
+{
+    bool sound = true;
+    const char *nul = memchr(source->text, 0, source->length);
+    if (nul) {
+        uint32_t at = (uint32_t)(nul - source->text);
+        diag_error(diags, DIAG_NUL_BYTE, (struct span){at, at + 1}, "a NUL byte in the source");
+        sound = false;
+    }
+    uint32_t character;
+    for (size_t at = 0, used; at < source->length; at += used) {
+        used = utf8_decode(source->text + at, source->length - at, &character);
+        if (!used) {
+            diag_error(diags, DIAG_NOT_UTF8, (struct span){(uint32_t)at, (uint32_t)at + 1},
+                       "the byte 0x%02x is not UTF-8", (unsigned char)source->text[at]);
+            return false;
+        }
+    }
+    return sound;
+}
+
+static bool parse_tokens(struct parser *parser, const struct source *source)
+{
+    yyscan_t scanner;
+    if (yylex_init_extra(parser, &scanner))
+        return false;
+    static const char mark[] = "\xef\xbb\xbf";
+    if (source->length >= 3 && !memcmp(source->text, mark, 3))
+        parser->position = 3;
+    yy_scan_bytes(source->text + parser->position, (int)(source->length - parser->position), scanner);
+    bool sound = yyparse(parser, scanner) == 0;
+    yylex_destroy(scanner);
+    return sound && diags_status(parser->diags) == EXIT_DONE;
+}
+
+struct spec *parse_spec(struct arena *arena, struct diags *diags, const struct source *source)
+{
+    if (!check_size(diags, source) || !check_bytes(diags, source))
+        return NULL;
+    struct parser parser = {.arena = arena, .diags = diags, .spec = ARENA_NEW(arena, struct spec)};
+    parser.spec->source = source;
+    return parse_tokens(&parser, source) ? parser.spec : NULL;
+}

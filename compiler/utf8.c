@@ -1,0 +1,51 @@
+/* Decoding checks the shortest form through the smallest number that each length may hold. */
+#include "utf8.h"
+
+static const struct {
+    unsigned char mask, lead;       /* the first byte */
+    uint32_t smallest;
+} forms[] = {
+    {0x80, 0x00, 0x0}, {0xe0, 0xc0, 0x80}, {0xf0, 0xe0, 0x800}, {0xf8, 0xf0, 0x10000},
+};
+
+size_t utf8_decode(const char *text, size_t length, uint32_t *character)
+{
+    const unsigned char *bytes = (const unsigned char *)text;
+    for (size_t tail = 0; tail < 4 && tail < length; tail++) {
+        if ((bytes[0] & forms[tail].mask) != forms[tail].lead)
+            continue;
+        uint32_t value = bytes[0] & (unsigned char)~forms[tail].mask;
+        for (size_t i = 1; i <= tail; i++) {
+            if ((bytes[i] & 0xc0) != 0x80)
+                return 0;
+            value = value << 6 | (bytes[i] & 0x3f);
+        }
+        if (value < forms[tail].smallest || value > 0x10ffff || (value >= 0xd800 && value <= 0xdfff))
+            return 0;
+        *character = value;
+        return tail + 1;
+    }
+    return 0;
+}
+
+/* Ascending; what is not listed takes one cell. */
+static const struct {
+    uint32_t first, last;
+    int cells;
+} ranges[] = {
+    {0x0, 0x1f, -1},        {0x7f, 0x9f, -1},       {0x300, 0x36f, 0},      {0x61c, 0x61c, -1},
+    {0x1100, 0x115f, 2},    {0x1ab0, 0x1aff, 0},    {0x200b, 0x200f, -1},   {0x2028, 0x202e, -1},
+    {0x2060, 0x206f, -1},   {0x20d0, 0x20ff, 0},    {0x2e80, 0x303e, 2},    {0x3041, 0xa4cf, 2},
+    {0xac00, 0xd7a3, 2},    {0xf900, 0xfaff, 2},    {0xfe00, 0xfe0f, 0},    {0xfe30, 0xfe6f, 2},
+    {0xfeff, 0xfeff, -1},   {0xff00, 0xff60, 2},    {0xffe0, 0xffe6, 2},    {0x1f300, 0x1faff, 2},
+    {0x20000, 0x3fffd, 2},  {0xe0000, 0xe0fff, -1},
+};
+
+int utf8_cells(uint32_t character)
+{
+    for (size_t i = 0; i < sizeof ranges / sizeof *ranges && ranges[i].first <= character; i++) {
+        if (character <= ranges[i].last)
+            return ranges[i].cells;
+    }
+    return 1;
+}
