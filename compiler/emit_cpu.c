@@ -82,7 +82,7 @@ static void emit_arena(struct emitter *e, const struct plan *plan)
         return;
     emit_line(e, "/* Values between steps, for up to %" PRId64 " rows: [width], and the steps in which each is alive. */",
               plan->max_batch);
-    emit_line(e, "static MLP_ALIGN(%" PRId64 ") float arena[%" PRId64 "];", plan->alignment, plan->arena_bytes / 4);
+    emit_line(e, "MLP_ALIGN(%" PRId64 ") static float arena[%" PRId64 "];", plan->alignment, plan->arena_bytes / 4);
     for (size_t i = 0; i < plan->values.count; i++) {
         const struct value *value = &plan->values.at[i];
         const struct buffer *buffer = buffer_of(plan, value);
