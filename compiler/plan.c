@@ -124,18 +124,21 @@ static int add_view(struct planner *planner, const char *name, int base, int64_t
     return push_value(planner, name, value);
 }
 
+enum { LONGEST_LABEL = 200 };       /* of one source */
+
 /* "gate.weight+up.weight": the sources of a parameter that are of its own kind, the first few of them. */
 static const char *label_of(struct arena *arena, const struct param *param)
 {
     switch (param->kind) {
     case PARAM_SOURCE:
-        return param->tensor;
+        return strlen(param->tensor) <= LONGEST_LABEL ? param->tensor
+                                                      : arena_format(arena, "%.*s...", LONGEST_LABEL, param->tensor);
     case PARAM_ZERO:
         return "zeros";
     case PARAM_STACK_ROWS:
     case PARAM_JOIN:
     case PARAM_ADD:
-        return arena_format(arena, "%.200s+%.200s", label_of(arena, param->of[0]), label_of(arena, param->of[1]));
+        return arena_format(arena, "%s+%s", label_of(arena, param->of[0]), label_of(arena, param->of[1]));
     case PARAM_BN_SHIFT:
         return label_of(arena, param->of[1]);
     case PARAM_BN_SCALE:
