@@ -120,7 +120,7 @@ static inline float mlp_hardsigmoid(float x)
 
 static inline float mlp_hardswish(float x)
 {
-    return x * mlp_relu6(x + 3.0f) / 6.0f;
+    return x * mlp_hardsigmoid(x);
 }
 
 static inline float mlp_leaky_relu(float x, float slope)

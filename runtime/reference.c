@@ -190,6 +190,12 @@ static struct softmax softmax_of(const struct evaluation *e, size_t r)
     return s;
 }
 
+/* NaN and infinities are certain, unless an element of the row is not. */
+static mlp_bounded softmax_bounded(const struct softmax *s, double value, double bound)
+{
+    return mlp_bounded_settle(value, isfinite(value) && isfinite(s->bound) ? bound : s->bound);
+}
+
 static void softmax(const struct evaluation *e, size_t r)
 {
     struct softmax s = softmax_of(e, r);
@@ -197,7 +203,7 @@ static void softmax(const struct evaluation *e, size_t r)
         mlp_bounded x = element(e->in[0], r, c);
         double value = exp(x.value - s.largest) / s.sum;
         double relative = x.bound + s.bound + s.growth + MLP_UNIT * fmin(fabs(x.value - s.largest), 104);
-        e->out[r * e->op->width + c] = mlp_bounded_settle(value, isinf(s.bound) ? INFINITY : value * expm1(relative));
+        e->out[r * e->op->width + c] = softmax_bounded(&s, value, value * expm1(relative));
     }
 }
 
@@ -209,8 +215,7 @@ static void log_softmax(const struct evaluation *e, size_t r)
         double value = x.value - s.largest - log(s.sum);
         double rounded = fabs(x.value) + fabs(s.largest) + fabs(log(s.sum)) + fabs(value);
         double bound = x.bound + s.bound + s.growth + 2 * MLP_UNIT * rounded;
-        e->out[r * e->op->width + c] =
-            isfinite(value) ? mlp_bounded_settle(value, bound) : mlp_bounded_settle(value, s.bound);
+        e->out[r * e->op->width + c] = softmax_bounded(&s, value, bound);
     }
 }
 
