@@ -74,8 +74,10 @@ status "another seed gives others" 1 diff -rq seed_1 seed_2
 checksums() { find "$1" -type f -exec cksum {} + | sort; }
 before=$(checksums one)
 cp digits.safetensors good.safetensors
-untouched() {   # NAME STATUS: neither new nor old output suffers from the error that digits.mlp now causes
+# NAME STATUS PATTERN: neither new nor old output suffers from the error that digits.mlp now causes, which is named.
+untouched() {
     status "$1" "$2" "$mlpc" --target=cpu -o fresh digits.mlp
+    says "$1" "$3"
     check "$1: no sources" bash -c '[ -z "$(ls -A fresh 2>/dev/null)" ]'
     status "$1, again" "$2" "$mlpc" --target=cpu -o one digits.mlp
     check "$1: old sources are whole" test "$before" = "$(checksums one)"
@@ -83,19 +85,17 @@ untouched() {   # NAME STATUS: neither new nor old output suffers from the error
     check "$1: the old program is whole" cmp program_one two/program_two
 }
 head -c 40000 good.safetensors >digits.safetensors
-untouched "cut weights" 1
-says "cut weights are named" 'digits.safetensors'
+untouched "cut weights" 1 'digits.mlp:4:.*digits.safetensors'
 head -c 4 good.safetensors >digits.safetensors
-untouched "weights cut in their length" 1
+untouched "weights cut in their length" 1 'digits.mlp:4:.*digits.safetensors'
 rm digits.safetensors
-untouched "missing weights" 3
+untouched "missing weights" 3 'digits.mlp:4:.*digits.safetensors'
 cp good.safetensors digits.safetensors
 sed -i 's/"fc2"/"fc9"/' digits.mlp
-untouched "missing tensor" 1
-says "missing tensor is named" 'fc9.weight'
+untouched "missing tensor" 1 'digits.mlp:8:.*fc9.weight'
 cp "$digits" .
 sed -i 's/h2, 10/h3, 10/' digits.mlp
-untouched "wrong spec" 1
+untouched "wrong spec" 1 'digits.mlp:9:.*h3'
 cp "$digits" .
 
 # ---- The environment fails ----

@@ -307,14 +307,20 @@ static void check_output(struct test *test, const char *name)
     free(path);
 }
 
-/* Runs the program on the case's inputs, the last one first: they are told by name. */
-static void check_program(struct test *test, double seconds)
+/* Adds NAME=IN.npy for each input, the last one first: they are told by name. */
+static int add_inputs(const struct test *test, char **argv, int count)
 {
-    struct names inputs = list(test->folder, "in_", ".npy"), outputs = list(test->folder, "out_", ".npy");
-    char *argv[MAX_ARGUMENTS] = {"./program"};
-    int count = 1;
+    struct names inputs = list(test->folder, "in_", ".npy");
     for (int i = inputs.count; i-- > 0;)
         argv[count++] = text("%.*s=%s", (int)strlen(inputs.at[i]) - 7, inputs.at[i] + 3, inputs.at[i]);
+    return count;
+}
+
+static void check_program(struct test *test, double seconds)
+{
+    struct names outputs = list(test->folder, "out_", ".npy");
+    char *argv[MAX_ARGUMENTS] = {"./program"};
+    int count = add_inputs(test, argv, 1);
     for (int i = 0; i < outputs.count; i++)
         argv[count++] = text("%.*s=got_%s", (int)strlen(outputs.at[i]) - 8, outputs.at[i] + 4, outputs.at[i] + 4);
     struct outcome outcome = run(test, test->work, argv, seconds);
@@ -324,6 +330,17 @@ static void check_program(struct test *test, double seconds)
         check_output(test, outputs.at[i] + 4);
     if (outputs.count == 0)
         fail(test, "the case has no reference");
+    free(outcome.text);
+}
+
+/* The program's own comparison of each step with float64. */
+static void check_verify(struct test *test)
+{
+    char *argv[MAX_ARGUMENTS] = {"./program", "--verify"};
+    add_inputs(test, argv, 2);
+    struct outcome outcome = run(test, test->work, argv, time_limit);
+    if (outcome.status != 0)
+        fail(test, "--verify exits with %d:\n%s", outcome.status, outcome.text);
     free(outcome.text);
 }
 
@@ -344,6 +361,7 @@ static void check_case(struct test *test)
         test->verdict = "built";
         check_warnings(test, outcome.text);
         check_program(test, end - command_now());
+        check_verify(test);
         check_sources(test);
     }
     free(before);
