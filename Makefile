@@ -52,14 +52,8 @@ $(B)/compiler/parse.c $(B)/compiler/parse.h &: compiler/parse.y | $(DEPS)
 $(B)/compiler/lex.c $(B)/compiler/lex.h &: compiler/lex.l | $(DEPS)
 	$(call say,FLEX)mkdir -p $(@D) && flex -o $(B)/compiler/lex.c --header-file=$(B)/compiler/lex.h $<
 
-$(B)/compiler/%.o: compiler/%.c |$(B)/tests/unit/test_%.o: tests/unit/test_%.c | $(PARSER)
-	$(call say,CC)mkdir -p $(@D) && $(COMPILE) -Icompiler -I$(B)/compiler -c -o $@ $<
-
-$(B)/tests/unit/runtime_%.o: tests/unit/runtime_%.c | $(DEPS)
-	$(call say,CC)mkdir -p $(@D) && $(COMPILE) -Iruntime -c -o $@ $<
-
-$(B)/tests/%.o: tests/%.c | $(DEPS)
-	$(call say,CC)mkdir -p $(@D) && $(COMPILE) -Itests -c -o $@ $<
+$(B)/compiler/%.o: compiler/%.c | $(PARSER)
+	$(call say,CC)$(COMPILE) -Icompiler -I$(B)/compiler -c -o $@ $<
 
 # Code that flex and bison wrote answers to their idea of warnings.
 $(B)/compiler/%.o: $(B)/compiler/%.c | $(PARSER)
@@ -70,8 +64,14 @@ $(B)/runtime/%.o: runtime/%.c | $(DEPS)
 
 # ---- Tests ----
 
-$(B)/tests/%.o: tests/%.c | $(PARSER)
-	$(call say,CC)mkdir -p $(@D) && $(COMPILE) -Icompiler -I$(B)/compiler -Iruntime -Itests -c -o $@ $<
+$(B)/tests/unit/test_%.o: tests/unit/test_%.c | $(PARSER)
+	$(call say,CC)mkdir -p $(@D) && $(COMPILE) -Icompiler -I$(B)/compiler -c -o $@ $<
+
+$(B)/tests/unit/runtime_%.o: tests/unit/runtime_%.c | $(DEPS)
+	$(call say,CC)mkdir -p $(@D) && $(COMPILE) -Iruntime -c -o $@ $<
+
+$(B)/tests/%.o: tests/%.c | $(DEPS)
+	$(call say,CC)mkdir -p $(@D) && $(COMPILE) -Itests -c -o $@ $<
 
 $(B)/tests/runtime_%: $(B)/tests/unit/runtime_%.o $(B)/runtime/libmlprt.a
 	$(call say,LINK)$(LINK) -o $@ $^ -lcmocka -lopenblas -lpthread -lm
