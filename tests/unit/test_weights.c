@@ -514,8 +514,8 @@ static void test_overflow_counts(void **state)
     struct weights *weights = open_file(&file);
     struct packing half = packing_begin(), single = packing_begin();
     packing_add(&half, matrix("w", 2, 3, false), DTYPE_F16, DTYPE_F16);
-    expect_overflow(&half, weights, "unit.mlp:2:1: error: 3 of the 6 values of 'w' become infinite in f16, whose largest "
-                                    "number is 65504 [tensor-overflow]");
+    expect_overflow(&half, weights, "unit.mlp:2:1: error: 3 of the 6 values of 'w' become infinite in f16, whose "
+                                    "largest number is 65504 [tensor-overflow]");
     packing_add(&single, vector("d", 2, ROLE_NORM_BIAS), DTYPE_F32, DTYPE_F32);
     packing_add(&single, matrix("w", 2, 3, false), DTYPE_BF16, DTYPE_BF16);
     expect_overflow(&single, weights, "unit.mlp:2:8: error: 1 of the 2 values of 'd' become infinite in f32");
