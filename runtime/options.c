@@ -330,8 +330,9 @@ void mlp_options_help(const mlp_command *command)
 {
     print_usage(command);
     printf("\nReads any number of rows from .npy files, runs them through the network made from %s, and writes\n"
-           "the rows that come out. `name=file` binds a file where name is an input or an output; otherwise it is a\n"
-           "file's name, and so is everything after `--`.\n", command->model->spec);
+           "the rows that come out. `name=file` is the file of the input or output of that name; if there is none, it\n"
+           "is the name of a file, as `./name=file` always is. No argument behind `--` is an option.\n",
+           command->model->spec);
     print_ports("inputs", command->model->inputs, command->model->input_count);
     print_ports("outputs", command->model->outputs, command->model->output_count);
     printf("\noptions:\n");
