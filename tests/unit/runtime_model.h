@@ -154,12 +154,12 @@ static mlp_status small_read_weights(size_t offset, size_t bytes, void *to)
 static const size_t small_batches[] = {1, MOST};
 static const mlp_port small_inputs[] = {{"x", MLP_F32, X, 0}};
 static const mlp_port small_outputs[] = {{"y", MLP_F32, X, 2}, {"z", MLP_BF16, Z, 4}};
-static const mlp_value small_values[] = {
-    {.name = "x", .dtype = MLP_F32, .place = MLP_INPUT, .port = 0, .width = X, .ld = X, .offset = 0, .round = MLP_F32},
-    {.name = "h", .dtype = MLP_F32, .place = MLP_ARENA, .width = H, .ld = H, .offset = 0, .round = MLP_F32},
-    {.name = "y", .dtype = MLP_F32, .place = MLP_OUTPUT, .port = 0, .width = X, .ld = X, .offset = 0, .round = MLP_F32},
-    {.name = "h_1", .dtype = MLP_F32, .place = MLP_ARENA, .width = Z, .ld = H, .offset = 4, .round = MLP_F32},
-    {.name = "z", .dtype = MLP_BF16, .place = MLP_OUTPUT, .port = 1, .width = Z, .ld = Z, .offset = 0, .round = MLP_BF16},
+static const mlp_value small_values[] = {           /* name, type, place, port, width, ld, offset, rounded to */
+    {"x", MLP_F32, MLP_INPUT, 0, X, X, 0, MLP_F32},
+    {"h", MLP_F32, MLP_ARENA, 0, H, H, 0, MLP_F32},
+    {"y", MLP_F32, MLP_OUTPUT, 0, X, X, 0, MLP_F32},
+    {"h_1", MLP_F32, MLP_ARENA, 0, Z, H, 4, MLP_F32},
+    {"z", MLP_BF16, MLP_OUTPUT, 1, Z, Z, 0, MLP_BF16},
 };
 static const mlp_param small_params[] = {
     {"fc1.weight", MLP_F32, H, X, 0},
