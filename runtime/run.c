@@ -20,10 +20,11 @@ static size_t rows_at_a_time(const mlp_model *model, size_t rows)
 
 static void show_progress(const mlp_command *command, double started, size_t done, size_t rows)
 {
-    int visible = isatty(STDERR_FILENO) && mlp_seconds() - started > 1.0;
-    if (visible && done < rows)
+    if (!isatty(STDERR_FILENO) || mlp_seconds() - started < 1.0)
+        return;
+    if (done < rows)
         fprintf(stderr, "\r%s: %zu of %zu rows", command->program, done, rows);
-    else if (visible)
+    else
         fprintf(stderr, "\r\033[K");
 }
 
@@ -37,9 +38,10 @@ static int run_rows(const mlp_command *command, const mlp_arrays *inputs, const 
         part = part < rows - done ? part : rows - done;
         mlp_arrays_from(inputs, done, from);
         mlp_arrays_from(outputs, done, to);
+        show_progress(command, started, done, rows);
         status = command->model->run(part, (const void *const *)from, to);
-        show_progress(command, started, done + part, rows);
     }
+    show_progress(command, started, rows, rows);
     free(from);
     free(to);
     return status == MLP_OK ? MLP_EXIT_DONE : mlp_complain_model(command, status);
