@@ -109,7 +109,6 @@ struct expr *ast_slice(struct arena *arena, struct expr *of, struct expr *begin,
 struct expr *ast_parens(struct expr *inner, struct span span)
 {
     inner->span = span;
-    inner->depth++;
     return inner;
 }
 

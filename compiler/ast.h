@@ -12,7 +12,7 @@
 #include "diag.h"
 #include "number.h"
 
-enum { AST_DEPTH_MAX = 1200 };
+enum { AST_DEPTH_MAX = 2000 };
 
 struct name {
     const char *text;

@@ -158,7 +158,8 @@ static bool check_not_affine(const struct call *call)
         bool shifts = !strcmp(name, "offset") && number_argument(call, i) != 0;
         if (names || shifts) {
             LOWERING_FAIL(call->lowering, BAD_ARGUMENT, call->spans[i],
-                          "'%s' of '%s' belongs to a weight, and affine=false has none", name, call->function->name);
+                          "the argument '%s' of '%s' has no use: with affine=false there is no weight", name,
+                          call->function->name);
             sound = false;
         }
     }

@@ -2,7 +2,10 @@
  * dense indices, so each kind of knowledge is an array over them. */
 #include "check.h"
 
+#include <string.h>
+
 #include "functions.h"
+#include "nearest.h"
 
 struct checker {
     const struct spec *spec;
@@ -16,22 +19,56 @@ struct checker {
     const struct stmt **inputs, **outputs;
     const struct stmt **running;        /* the repeat around this point whose variable it is */
     size_t *scopes;                     /* the scope in which it was last assigned */
+    size_t *missed;                     /* the scope in which its lack was last reported */
     size_t scope;                       /* scopes are numbered from 1: constants, each block, the model */
     const struct block *block;          /* the block that is being checked, or NULL */
     bool in_constants;
+    int suggestions;                    /* made so far: looking for one takes time for every name of the spec */
 };
+
+enum { SUGGESTIONS_MAX = 20, SHORTEST_MISSPELT = 3 };
 
 #define FAIL(checker, slug, span, ...)                                                                          \
     ((checker)->sound = false, diag_error((checker)->diags, DIAG_##slug, (span), __VA_ARGS__))
 
 /* ---- Names ---- */
 
+static bool has_value(const struct checker *checker, size_t n)
+{
+    return checker->running[n] || checker->scopes[n] == checker->scope || checker->constants[n];
+}
+
+static bool is_callable(const struct checker *checker, size_t n)
+{
+    return checker->blocks[n] && (!checker->block || checker->blocks[n]->index < checker->block->index);
+}
+
+/* Names like this one for which `fits` holds. */
+static struct nearest find_nearest(struct checker *checker, const char *name,
+                                   bool (*fits)(const struct checker *checker, size_t n))
+{
+    struct nearest nearest = nearest_to(name);
+    if (checker->suggestions++ >= SUGGESTIONS_MAX || strlen(name) < SHORTEST_MISSPELT)
+        return nearest;
+    for (size_t i = 0; i < checker->spec->names.count; i++) {
+        if (fits(checker, i))
+            nearest_offer(&nearest, checker->spec->names.at[i]->text);
+    }
+    return nearest;
+}
+
+static void fail_undefined(struct checker *checker, const struct name *name, struct span span)
+{
+    struct nearest nearest = find_nearest(checker, name->text, has_value);
+    FAIL(checker, UNDEFINED_NAME, span, "'%s' has no value here%s", name->text,
+         nearest_text(checker->arena, &nearest));
+}
+
 static void check_name(struct checker *checker, const struct name *name, struct span span)
 {
     size_t n = name->index;
-    if (checker->running[n] || checker->scopes[n] == checker->scope || checker->constants[n])
+    if (has_value(checker, n) || checker->missed[n] == checker->scope)
         return;
-    checker->scopes[n] = checker->scope;        /* one message for a name is enough */
     if (checker->block && checker->inputs[n])
         FAIL(checker, UNDEFINED_NAME, span, "'%s' is an input of the model, which a block sees only as an argument",
              name->text);
@@ -40,7 +77,8 @@ static void check_name(struct checker *checker, const struct name *name, struct 
     else if (checker->blocks[n] || checker->functions[n])
         FAIL(checker, UNDEFINED_NAME, span, "'%s' has no value; to call it, write '%s(...)'", name->text, name->text);
     else
-        FAIL(checker, UNDEFINED_NAME, span, "'%s' has no value here", name->text);
+        fail_undefined(checker, name, span);
+    checker->missed[n] = checker->scope;        /* one message for a name is enough */
 }
 
 /* What a name stands for that cannot be assigned at this point, and where that is declared; NULL: it can be. */
@@ -105,12 +143,12 @@ static const char *callee_parameter(const struct callee *callee, size_t i)
     return callee->block ? callee->block->params->list.at[i].name->text : callee->function->parameters[i].name;
 }
 
-static int find_parameter(const struct callee *callee, const struct name *keyword)
+static int find_parameter(const struct callee *callee, const char *keyword)
 {
     if (callee->function)
-        return function_parameter(callee->function, keyword->text);
-    for (size_t i = 0; i < callee->block->params->list.count; i++) {
-        if (callee->block->params->list.at[i].name == keyword)
+        return function_parameter(callee->function, keyword);
+    for (size_t i = 0; i < callee_parameters(callee); i++) {
+        if (!strcmp(callee_parameter(callee, i), keyword))
             return (int)i;
     }
     return -1;
@@ -134,6 +172,19 @@ static size_t callee_places(const struct callee *callee)
     return callee->block ? callee_parameters(callee) : (size_t)function_places(callee->function);
 }
 
+static void fail_keyword(struct checker *checker, const struct callee *callee, const struct identifier *function,
+                         const struct identifier *keyword)
+{
+    struct nearest nearest = nearest_to(keyword->name->text);
+    for (size_t i = 0; i < callee_parameters(callee); i++) {
+        if (find_parameter(callee, callee_parameter(callee, i)) >= 0)
+            nearest_offer(&nearest, callee_parameter(callee, i));
+    }
+    FAIL(checker, UNKNOWN_KEYWORD, keyword->span, "'%s' has no argument '%s'%s", function->name->text,
+         keyword->name->text, nearest_text(checker->arena, &nearest));
+    note_usage(checker, callee, function->span);
+}
+
 /* The parameter that argument `i` is for; -1 after an error. */
 static int match_argument(struct checker *checker, const struct callee *callee, const struct expr *call, size_t i)
 {
@@ -142,16 +193,13 @@ static int match_argument(struct checker *checker, const struct callee *callee, 
     const struct identifier *function = &call->call.function;
     size_t places = callee_places(callee);
     if (arg->keyword.name) {
-        int parameter = find_parameter(callee, arg->keyword.name);
-        if (parameter < 0) {
-            FAIL(checker, UNKNOWN_KEYWORD, arg->keyword.span, "'%s' has no argument '%s'", function->name->text,
-                 arg->keyword.name->text);
-            note_usage(checker, callee, function->span);
-        }
+        int parameter = find_parameter(callee, arg->keyword.name->text);
+        if (parameter < 0)
+            fail_keyword(checker, callee, function, &arg->keyword);
         return parameter;
     }
     if (i && args->list.at[i - 1].keyword.name) {
-        FAIL(checker, ARGUMENT_ORDER, arg->value->span, "an argument without a keyword stands behind one with it");
+        FAIL(checker, ARGUMENT_ORDER, arg->value->span, "arguments without a keyword stand before those with one");
         return -1;
     }
     if (i < places || (callee->function && callee->function->variadic))
@@ -203,13 +251,21 @@ static void fail_block_call(struct checker *checker, const struct block *block, 
     diag_note(checker->diags, block->name.span, "'%s' is declared here", name);
 }
 
+static void fail_function(struct checker *checker, const struct identifier *name)
+{
+    struct nearest nearest = find_nearest(checker, name->name->text, is_callable);
+    for (int i = 0; i < function_count; i++)
+        nearest_offer(&nearest, functions[i].name);
+    FAIL(checker, UNKNOWN_FUNCTION, name->span, "there is no function or block '%s'%s", name->name->text,
+         nearest_text(checker->arena, &nearest));
+}
+
 /* A block hides the function of its name, in what stands below it. */
 static bool find_callee(struct checker *checker, const struct identifier *name, struct callee *callee)
 {
     const struct block *block = checker->blocks[name->name->index];
     const struct function *function = checker->functions[name->name->index];
-    if (block && block != checker->block && !checker->in_constants &&
-        (!checker->block || block->index < checker->block->index)) {
+    if (is_callable(checker, name->name->index) && !checker->in_constants) {
         *callee = (struct callee){.block = block};
         return true;
     }
@@ -219,7 +275,7 @@ static bool find_callee(struct checker *checker, const struct identifier *name, 
     }
     *callee = (struct callee){.function = function};
     if (!function)
-        FAIL(checker, UNKNOWN_FUNCTION, name->span, "there is no function or block '%s'", name->name->text);
+        fail_function(checker, name);
     return function;
 }
 
@@ -494,6 +550,7 @@ bool check_spec(const struct spec *spec, struct arena *arena, struct diags *diag
         .outputs = ARENA_ARRAY(arena, const struct stmt *, names),
         .running = ARENA_ARRAY(arena, const struct stmt *, names),
         .scopes = ARENA_ARRAY(arena, size_t, names),
+        .missed = ARENA_ARRAY(arena, size_t, names),
     };
     find_functions(&checker);
     declare_blocks(&checker);

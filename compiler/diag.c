@@ -240,6 +240,8 @@ static void print_excerpt(const struct printer *printer, struct span span)
     size_t length = printer->source->length;
     size_t begin = span.begin < length ? span.begin : length;
     size_t first = line_begin(printer->source, begin), end = line_end(printer->source, begin);
+    if (first == end)
+        return;                         /* nothing to see */
     size_t from = end - first <= WINDOW ? first : window_begin(printer->source, first, begin);
     int before = 0, inside = 0, shown = 0;
     if (from > first) {

@@ -106,11 +106,18 @@ int datum_node(struct lowering *lowering, struct datum datum, struct span span)
     return node;
 }
 
+enum { QUOTED_MAX = 40 };
+
+/* The value's name; without one, the source text that makes it, if short. */
 static const char *node_text(struct lowering *lowering, int index)
 {
     const struct node *node = graph_node(lowering->graph, index);
+    const char *text = lowering->spec->source->text + node->span.begin;
+    int length = (int)(node->span.end - node->span.begin);
     if (node->name)
         return arena_format(lowering->arena, "'%s'", node->name);
+    if (length <= QUOTED_MAX && !memchr(text, '\n', (size_t)length))
+        return arena_format(lowering->arena, "'%.*s'", length, text);
     return op_info[node->op].text;
 }
 
@@ -206,18 +213,28 @@ static struct datum evaluate_negation(struct lowering *lowering, const struct ex
 
 /* ---- Slices ---- */
 
+static void fail_slice(struct lowering *lowering, int of, int64_t begin, int64_t end, struct span span)
+{
+    if (!lowering_fails(lowering, span))
+        return;
+    const char *text = node_text(lowering, of);
+    int64_t width = graph_node(lowering->graph, of)->width;
+    if (begin >= end)
+        diag_error(lowering->diags, DIAG_BAD_SLICE, span, "the slice [%" PRId64 ":%" PRId64 "] of %s holds no column",
+                   begin, end, text);
+    else
+        diag_error(lowering->diags, DIAG_BAD_SLICE, span,
+                   "the slice [%" PRId64 ":%" PRId64 "] is not within the %" PRId64 " columns of %s", begin, end,
+                   width, text);
+    note_width(lowering, of, span);
+    lowering_places(lowering);
+}
+
 static struct datum slice_node(struct lowering *lowering, int of, int64_t begin, int64_t end, struct span span)
 {
     int64_t width = graph_node(lowering->graph, of)->width;
     if (begin < 0 || begin >= end || end > width) {
-        if (lowering_fails(lowering, span)) {
-            diag_error(lowering->diags, DIAG_BAD_SLICE, span,
-                       "columns [%" PRId64 ":%" PRId64 "] of %s, which has %" PRId64
-                       ": a slice begins at 0 or later, and ends behind its begin and at %" PRId64 " or before",
-                       begin, end, node_text(lowering, of), width, width);
-            note_width(lowering, of, span);
-            lowering_places(lowering);
-        }
+        fail_slice(lowering, of, begin, end, span);
         return wrong;
     }
     if (end - begin == width)
@@ -275,20 +292,28 @@ static const char *piece_text(struct lowering *lowering, const struct piece *pie
     return NULL;
 }
 
+static char *join(struct arena *arena, const char *const *parts, size_t count)
+{
+    size_t length = 0;
+    for (size_t i = 0; i < count; i++)
+        length += strlen(parts[i]);
+    char *text = ARENA_ARRAY(arena, char, length + 1), *to = text;
+    for (size_t i = 0; i < count; i++)
+        to = stpcpy(to, parts[i]);
+    return text;
+}
+
 const char *evaluate_string(struct lowering *lowering, const struct string *string)
 {
-    VEC(char) text = {0};
-    if (string->pieces.count == 1)
-        return piece_text(lowering, &string->pieces.at[0]);
-    for (size_t i = 0; i < string->pieces.count; i++) {
+    size_t count = string->pieces.count;
+    const char **parts = ARENA_ARRAY(lowering->arena, const char *, count + 1);
+    for (size_t i = 0; i < count; i++) {
         const struct piece *piece = &string->pieces.at[i];
-        const char *part = piece_text(lowering, piece);
-        if (!part || !lowering_counts(lowering, piece->span, 0, (int64_t)strlen(part) / 8))
+        parts[i] = piece_text(lowering, piece);
+        if (!parts[i] || !lowering_counts(lowering, piece->span, 0, (int64_t)strlen(parts[i]) / 4))
             return NULL;
-        for (; *part; part++)
-            VEC_PUSH(lowering->arena, &text, *part);
     }
-    return arena_copy(lowering->arena, text.count ? text.at : "", text.count);
+    return count == 1 ? parts[0] : join(lowering->arena, parts, count);
 }
 
 /* ---- Calls ---- */

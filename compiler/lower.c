@@ -10,7 +10,7 @@ enum {
     DEPTH_MAX = 4000,               /* of nested expressions, blocks and repeats together */
     STATEMENTS_MAX = 1000000,
     NODES_MAX = 8000000,
-    WORK_MAX = 100000000,
+    WORK_MAX = 20000000,
     PLACES_SHOWN = 4,
 };
 
@@ -52,10 +52,12 @@ bool lowering_counts(struct lowering *lowering, struct span span, int64_t statem
         return false;
     lowering->statements += statements;
     lowering->work += work;
-    if (lowering->statements > STATEMENTS_MAX || lowering->work > WORK_MAX ||
-        lowering->graph->nodes.count > NODES_MAX)
-        return stop(lowering, DIAG_TOO_MANY_STATEMENTS, span,
-                    "the model expands to more than 1,000,000 statements, or to more than they usually hold");
+    if (lowering->statements > STATEMENTS_MAX)
+        return stop(lowering, DIAG_TOO_MANY_STATEMENTS, span, "the model expands to more than 1,000,000 statements");
+    if (lowering->graph->nodes.count > NODES_MAX)
+        return stop(lowering, DIAG_TOO_MANY_STATEMENTS, span, "the model expands to more than 8,000,000 operations");
+    if (lowering->work > WORK_MAX)
+        return stop(lowering, DIAG_TOO_MANY_STATEMENTS, span, "the model's expressions take too long to compute");
     return true;
 }
 

@@ -59,7 +59,7 @@ static struct stmt *limit_stmt(struct parser *parser, struct stmt *stmt);
 %define api.value.type union
 %define parse.error custom
 %define parse.lac full
-%define lr.default-reduction accepting
+%define lr.default-reduction consistent
 %param {struct parser *parser} {void *scanner}
 
 %initial-action { @$ = (struct span){parser->position, parser->position}; }
@@ -255,7 +255,7 @@ expr
 | expr[left] "/"[op] expr[right]                    { $$ = limit(parser, ast_binary(ARENA, '/', @op, $left, $right)); }
 | "-" expr[of] %prec NEGATE                         { $$ = limit(parser, ast_negate(ARENA, $of, @$)); }
 | expr[of] "[" expr[from] ":" expr[to] "]"          { $$ = limit(parser, ast_slice(ARENA, $of, $from, $to, @$)); }
-| "(" expr[inner] ")"                               { $$ = limit(parser, ast_parens($inner, @$)); }
+| "(" expr[inner] ")"                               { $$ = ast_parens($inner, @$); }
 | name                                              { $$ = ast_leaf(ARENA, EXPR_NAME, @$); $$->name = $name.name; }
 | NUMBER                                            { $$ = ast_leaf(ARENA, EXPR_NUMBER, @$); $$->number = $NUMBER; }
 | STRING                                            { $$ = ast_leaf(ARENA, EXPR_STRING, @$); $$->string = $STRING; }
@@ -393,7 +393,7 @@ static const char *expectation_text(struct arena *arena, const struct expectatio
     int count = 0;
     for (int i = 0; i < expected->phrase_count; i++)
         items[count++] = expected->phrases[i];
-    for (int i = 0; i < YYNTOKENS; i++) {
+    for (int i = YYSYMBOL_YYEOF + 1; i < YYNTOKENS; i++) {      /* where the file may end, something may begin */
         const char *text = yysymbol_name((yysymbol_kind_t)i);
         if (expected->of[i])
             items[count++] = is_spelt_out((yysymbol_kind_t)i) ? text : arena_format(arena, "'%s'", text);
@@ -477,8 +477,10 @@ static bool check_bytes(struct diags *diags, const struct source *source)
 static bool parse_tokens(struct parser *parser, const struct source *source)
 {
     yyscan_t scanner;
-    if (yylex_init_extra(parser, &scanner))
+    if (yylex_init_extra(parser, &scanner)) {
+        diag_environment(parser->diags, NULL, "out of memory");
         return false;
+    }
     static const char mark[] = "\xef\xbb\xbf";
     if (source->length >= 3 && !memcmp(source->text, mark, 3))
         parser->position = 3;

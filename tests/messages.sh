@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# Exact messages: messages.sh MLPC [refresh]. messages/NAME.mlp must give messages/NAME.err on standard error, to the
+# letter, and end with status 1, or with 0 where there are only warnings. `refresh` writes the .err files anew, to be
+# read before they are committed. Each slug of the front end must occur.
+cd "$(dirname "$0")/.." || exit 1
+. tests/lib.sh
+mlpc=$(absolute "$1")
+diag_def=$PWD/compiler/diag.def
+cd tests/messages || exit 1
+
+for spec in *.mlp; do
+    name=${spec%.mlp}
+    "$mlpc" --check --target=cpu "$spec" >"$scratch/out" 2>"$scratch/err" </dev/null
+    status=$?
+    [ "${2:-}" = refresh ] && cp "$scratch/err" "$name.err"
+    grep -q '^[^ ].*: error: ' "$name.err" && expected=1 || expected=0
+    if [ $status != $expected ]; then
+        fail "$name: exits with $status, expected $expected"
+        head -n 20 "$scratch/err"
+    elif [ -s "$scratch/out" ]; then
+        fail "$name: writes to standard output"
+    elif diff -u "$name.err" "$scratch/err" >"$scratch/diff"; then
+        pass
+    else
+        fail "$name: another message"
+        cat "$scratch/diff"
+    fi
+done
+
+# A spec of 2 GiB is tested elsewhere; messages about weights and sizes belong to later passes.
+for slug in $(sed '/the weights file/,$d' "$diag_def" | sed -n 's/^DIAG(.*"\(.*\)").*/\1/p' | grep -v file-too-large); do
+    grep -q "\[$slug\]\$" ./*.err && pass || fail "no message has the slug $slug"
+done
+finish messages
