@@ -18,13 +18,6 @@ mlp_bounded mlp_bounded_settle(double value, double bound)
     return (mlp_bounded){value, value != 0 ? bound + 0x1p-126 : bound};
 }
 
-mlp_bounded mlp_bounded_sum(double sum, double size, double growth, double spread)
-{
-    if (isnan(spread) || size + spread >= MLP_OVERFLOW)
-        spread = INFINITY;
-    return mlp_bounded_settle(sum, spread + growth * size);
-}
-
 mlp_bounded mlp_bounded_number(double number)
 {
     if (fabs(number) >= MLP_OVERFLOW)

@@ -16,9 +16,6 @@ typedef struct mlp_bounded {
 /* What f32 makes of it: overflow is infinity, and near the smallest normal number digits may be lost. */
 mlp_bounded mlp_bounded_settle(double value, double bound);
 
-/* A sum of terms whose sizes sum up to `size`, each term off by `growth` of its size, all together by `spread`. */
-mlp_bounded mlp_bounded_sum(double sum, double size, double growth, double spread);
-
 /* A number of the spec, which generated code holds in f32. */
 mlp_bounded mlp_bounded_number(double number);
 

@@ -89,46 +89,53 @@ static int open_operand(struct evaluation *e, int which)
     return view->at != NULL;
 }
 
-/* ---- Sums ---- */
+/* ---- Sums ----
+ *
+ * Each addition rounds a partial sum. Where terms cancel, partial sums stay small in any order that does not sort
+ * them, and their roundings go either way; where terms have one sign, partial sums grow and roundings may all go one
+ * way. So the bound counts the partial sums as they come, and the square root of the number of terms for other
+ * orders. */
 
-/* Relative error of a sum of `count` f32 terms in any order. Tensor cores cut digits where others round, and in TF32
- * both factors of a term have lost all but 11. */
-static double sum_growth(size_t count)
-{
-    return ((double)count + 2) * MLP_UNIT;
-}
-
-static double product_growth(const mlp_model *model, size_t count)
-{
-    if (model->target == MLP_CPU)
-        return sum_growth(count);
-    return 2 * sum_growth(count) + (model->dtype == MLP_TF32 ? 2 * 0x1p-11 : 0);
-}
-
-/* A sum under way. Sizes of infinite terms do not count: their sum is infinite or NaN in any order. */
 struct sum {
-    double value, size, spread;
+    double value, spread;           /* spread: from the bounds of the terms */
+    double size, partial;           /* of the finite terms, of the finite partial sums: their absolute values added up */
 };
 
 static void sum_add(struct sum *sum, double term, double bound)
 {
     sum->value += term;
-    sum->size += isfinite(term) ? fabs(term) : 0;
     sum->spread += bound;
+    sum->size += isfinite(term) ? fabs(term) : 0;
+    sum->partial += isfinite(sum->value) ? fabs(sum->value) : 0;
+}
+
+/* `each`: relative error of a term, beyond a rounding. A sum of infinite terms is infinite or NaN in any order. */
+static mlp_bounded sum_bounded(const struct sum *sum, size_t count, double roundings, double each)
+{
+    double spread = sum->spread, units = 2 * sum->partial + (8 + sqrt((double)count)) * sum->size;
+    if (isnan(spread) || sum->size + spread >= MLP_OVERFLOW)
+        spread = INFINITY;
+    return mlp_bounded_settle(sum->value, spread + roundings * MLP_UNIT * units + each * sum->size);
+}
+
+/* Tensor cores cut digits where others round, and in TF32 both factors of a term have lost all but 11. */
+static mlp_bounded product_bounded(const mlp_model *model, const struct sum *sum, size_t count)
+{
+    int cuda = model->target == MLP_CUDA;
+    return sum_bounded(sum, count, cuda ? 2 : 1, cuda && model->dtype == MLP_TF32 ? 2 * 0x1p-11 : 0);
 }
 
 static void linear_row(const struct evaluation *e, size_t n, const double *weight)
 {
     size_t k = e->in[0].width;
-    double growth = product_growth(e->reading->model, k);
     for (size_t r = 0; r < e->reading->rows; r++) {
         const mlp_bounded *x = e->in[0].at + r * e->in[0].stride;
-        struct sum sum = {0, 0, 0};
+        struct sum sum = {0, 0, 0, 0};
         for (size_t i = 0; i < k; i++)
             sum_add(&sum, x[i].value * weight[i], x[i].bound * fabs(weight[i]));
         if (e->in[2].at)
             sum_add(&sum, element(e->in[2], r, n).value, 0);
-        e->out[r * e->op->width + n] = mlp_bounded_sum(sum.value, sum.size, growth, sum.spread);
+        e->out[r * e->op->width + n] = product_bounded(e->reading->model, &sum, k);
     }
 }
 
@@ -148,7 +155,7 @@ static int linear(const struct evaluation *e)
 static void reduce(const struct evaluation *e, size_t r)
 {
     size_t width = e->op->code == MLP_OP_DOT && e->in[1].width > e->in[0].width ? e->in[1].width : e->in[0].width;
-    struct sum sum = {0, 0, 0};
+    struct sum sum = {0, 0, 0, 0};
     for (size_t c = 0; c < width; c++) {
         mlp_bounded a = element(e->in[0], r, c), b = {1, 0};
         if (e->op->code == MLP_OP_DOT)
@@ -156,7 +163,7 @@ static void reduce(const struct evaluation *e, size_t r)
         double carried = fabs(a.value) * b.bound + fabs(b.value) * a.bound + a.bound * b.bound;
         sum_add(&sum, a.value * b.value, a.bound > 0 || b.bound > 0 ? carried : 0);
     }
-    mlp_bounded total = mlp_bounded_sum(sum.value, sum.size, sum_growth(width), sum.spread);
+    mlp_bounded total = sum_bounded(&sum, width, 1, 0);
     if (e->op->code == MLP_OP_MEAN)
         total = mlp_bounded_map(MLP_OP_DIV, e->op->attr, total, (mlp_bounded){(double)width, 0});
     e->out[r] = total;
@@ -174,7 +181,7 @@ struct softmax {
 static struct softmax softmax_of(const struct evaluation *e, size_t r)
 {
     size_t width = e->in[0].width;
-    struct softmax s = {element(e->in[0], r, 0).value, 0, 0, sum_growth(width + 8)};
+    struct softmax s = {element(e->in[0], r, 0).value, 0, 0, MLP_UNIT * ((double)width + 10)};
     for (size_t c = 0; c < width; c++) {
         mlp_bounded x = element(e->in[0], r, c);
         s.largest = x.value > s.largest || isnan(x.value) ? x.value : s.largest;
@@ -234,10 +241,10 @@ static mlp_bounded inverse_root(mlp_bounded x, double eps)
 /* The mean of the squares of d[0 .. width - 1]. */
 static mlp_bounded mean_square(const mlp_bounded *d, size_t width)
 {
-    struct sum sum = {0, 0, 0};
+    struct sum sum = {0, 0, 0, 0};
     for (size_t c = 0; c < width; c++)
         sum_add(&sum, d[c].value * d[c].value, 2 * fabs(d[c].value) * d[c].bound + d[c].bound * d[c].bound);
-    mlp_bounded total = mlp_bounded_sum(sum.value, sum.size, sum_growth(width + 2), sum.spread);
+    mlp_bounded total = sum_bounded(&sum, width, 1, 0);
     return (mlp_bounded){total.value / (double)width, total.bound / (double)width};
 }
 
@@ -254,10 +261,10 @@ static mlp_bounded scaled(mlp_bounded d, mlp_bounded scale, const mlp_bounded *w
 static void centre(const struct evaluation *e, size_t r, mlp_bounded *d)
 {
     size_t width = e->op->width;
-    struct sum sum = {0, 0, 0};
+    struct sum sum = {0, 0, 0, 0};
     for (size_t c = 0; c < width; c++)
         sum_add(&sum, element(e->in[0], r, c).value, element(e->in[0], r, c).bound);
-    mlp_bounded total = mlp_bounded_sum(sum.value, sum.size, sum_growth(width), sum.spread);
+    mlp_bounded total = sum_bounded(&sum, width, 1, 0);
     mlp_bounded mean = {total.value / (double)width, total.bound / (double)width};
     for (size_t c = 0; c < width; c++)
         d[c] = mlp_bounded_map(MLP_OP_SUB, e->op->attr, element(e->in[0], r, c), mean);

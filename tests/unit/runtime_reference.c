@@ -252,6 +252,82 @@ static void products(void **state)
     assert_true(worst(bench, got) > 1);
 }
 
+/* One output of `k` inputs, by f32 sums in several orders; the largest share of the bound. */
+static double worst_order(size_t k, const float *x, const float *weight)
+{
+    static double wide[1 << 14];
+    mlp_value value = {.dtype = MLP_F32, .width = k, .ld = k};
+    mlp_param param = {.dtype = MLP_F32, .rows = 1, .cols = k};
+    mlp_op op = {.code = MLP_OP_LINEAR, .width = 1, .in = {{MLP_VALUE, 0, 0}, {MLP_PARAM, 0, 0}}};
+    mlp_step step = {.ops = &op, .op_count = 1};
+    mlp_model model = {.values = &value, .params = &param, .steps = &step};
+    double *values[] = {wide}, excess = 0;
+    unsigned char *packed[] = {(unsigned char *)weight};
+    mlp_reading reading = {&model, &step, 1, values, packed};
+    for (size_t i = 0; i < k; i++)
+        wide[i] = x[i];
+    mlp_bounded *result = mlp_reference_step(&reading);
+    for (size_t lanes = 1; lanes <= 64; lanes *= 4) {
+        float sums[64] = {0}, got = 0;
+        for (size_t i = 0; i < k; i++)
+            sums[i % lanes] += x[i] * weight[i];
+        for (size_t i = 0; i < lanes; i++)
+            got += sums[i];
+        excess = fmax(excess, mlp_reference_excess(got, mlp_reference_stored(MLP_F32, result[0])));
+    }
+    free(result);
+    return excess;
+}
+
+/* Random terms, terms of one sign, terms that are all the same (every rounding goes one way), signs in turn. */
+static void sums_in_any_order_stay_inside(void **state)
+{
+    (void)state;
+    static float x[1 << 14], weight[1 << 14];
+    for (size_t k = 1; k <= 1 << 14; k *= 2) {
+        mlp_random_rows(MLP_F32, 1, k, k, x);
+        mlp_random_rows(MLP_F32, 1, k, k + 1, weight);
+        assert_true(worst_order(k, x, weight) <= 1);
+        for (size_t i = 0; i < k; i++)
+            weight[i] = fabsf(weight[i]) * (x[i] < 0 ? -1.0f : 1.0f);
+        assert_true(worst_order(k, x, weight) <= 1);
+        for (size_t i = 0; i < k; i++)
+            weight[i] = i % 2 ? -weight[i] : weight[i];
+        assert_true(worst_order(k, x, weight) <= 1);
+        for (size_t i = 0; i < k; i++)
+            x[i] = weight[i] = 0.1f;
+        assert_true(worst_order(k, x, weight) <= 1);
+    }
+}
+
+/* Behind a product of 1024 terms, the bound is still far below what tells the two gelus apart. */
+static void wide_products_have_tight_bounds(void **state)
+{
+    (void)state;
+    enum { K = 1024 };
+    static double x[K];
+    static float weight[K], row[K];
+    mlp_value value = {.dtype = MLP_F32, .width = K, .ld = K};
+    mlp_param param = {.dtype = MLP_F32, .rows = 1, .cols = K};
+    mlp_op ops[] = {{.code = MLP_OP_LINEAR, .width = 1, .in = {{MLP_VALUE, 0, 0}, {MLP_PARAM, 0, 0}}},
+                    {.code = MLP_OP_GELU, .width = 1, .in = {{MLP_OP, 0, 0}}}};
+    mlp_step step = {.ops = ops, .op_count = 2};
+    mlp_model model = {.values = &value, .params = &param, .steps = &step};
+    double *values[] = {x}, sum = 0;
+    unsigned char *packed[] = {(unsigned char *)weight};
+    mlp_reading reading = {&model, &step, 1, values, packed};
+    mlp_random_rows(MLP_F32, 1, K, 1, row);
+    mlp_random_rows(MLP_F32, 1, K, 2, weight);
+    for (int i = 0; i < K; i++)
+        sum += (x[i] = row[i]) * (weight[i] /= 32);
+    x[0] += (2.7 - sum) / weight[0];
+    mlp_bounded *result = mlp_reference_step(&reading);
+    mlp_bounded stored = mlp_reference_stored(MLP_F32, result[0]);
+    assert_true(mlp_reference_excess(mlp_gelu(2.7f), stored) <= 1);
+    assert_true(mlp_reference_excess(mlp_gelu_tanh(2.7f), stored) > 1);
+    free(result);
+}
+
 static void rows_stay_inside(void **state)
 {
     (void)state;
@@ -417,6 +493,8 @@ int main(void)
         cmocka_unit_test(two_operands),
         cmocka_unit_test(numbers_and_stretching),
         cmocka_unit_test(products),
+        cmocka_unit_test(sums_in_any_order_stay_inside),
+        cmocka_unit_test(wide_products_have_tight_bounds),
         cmocka_unit_test(rows_stay_inside),
         cmocka_unit_test(other_norms_leave),
         cmocka_unit_test(reductions),
