@@ -181,7 +181,17 @@ static bool is_source(const char *path)
     return ends_with(path, ".c") || ends_with(path, ".cu") || ends_with(path, ".S");
 }
 
-/* The generated sources, main apart, and the runtime's CUDA half, which is compiled with the user's CUDA. */
+static bool has_product(const struct plan *plan)
+{
+    for (size_t i = 0; i < plan->steps.count; i++) {
+        if (plan->steps.at[i].product)
+            return true;
+    }
+    return false;
+}
+
+/* The generated sources, main apart, and the runtime's CUDA half, which is compiled with the user's CUDA: its part for
+ * products, which needs cuBLASLt, only where there is a product. */
 static bool compile_all(struct job *job, const struct outputs *sources, bool with_main)
 {
     bool good = true;
@@ -193,19 +203,12 @@ static bool compile_all(struct job *job, const struct outputs *sources, bool wit
     glob_t found;
     if (job->plan->target != TARGET_CUDA || glob(arena_format(job->arena, "%s/cuda*.c", job->runtime), 0, NULL, &found))
         return good;
-    for (size_t i = 0; good && i < found.gl_pathc; i++)
-        good = compile(job, arena_copy(job->arena, found.gl_pathv[i], strlen(found.gl_pathv[i])));
+    for (size_t i = 0; good && i < found.gl_pathc; i++) {
+        if (has_product(job->plan) || !ends_with(found.gl_pathv[i], "/cuda_gemm.c"))
+            good = compile(job, arena_copy(job->arena, found.gl_pathv[i], strlen(found.gl_pathv[i])));
+    }
     globfree(&found);
     return good;
-}
-
-static bool has_product(const struct plan *plan)
-{
-    for (size_t i = 0; i < plan->steps.count; i++) {
-        if (plan->steps.at[i].product)
-            return true;
-    }
-    return false;
 }
 
 static void add_objects(const struct job *job, struct command *command)
@@ -225,10 +228,8 @@ static bool link_program(struct job *job, const char *to)
     add(&command, "-o");
     add(&command, to);
     add_objects(job, &command);
-    if (cuda)
-        add(&command, "-lcublasLt");
-    else if (has_product(job->plan))
-        add(&command, "-lopenblas");
+    if (has_product(job->plan))
+        add(&command, cuda ? "-lcublasLt" : "-lopenblas");
     add(&command, "-lm");
     return run(&command);
 }

@@ -26,6 +26,7 @@ static mlp_status status_of(cudaError_t error)
     case cudaErrorNoKernelImageForDevice:
     case cudaErrorInvalidKernelImage:
     case cudaErrorInvalidDeviceFunction:
+    case cudaErrorInvalidSymbol:
     case cudaErrorUnsupportedPtxVersion:
         return MLP_WRONG_DEVICE;
     default:
@@ -202,26 +203,30 @@ mlp_status mlp_cuda_kernel(mlp_cuda *cuda, const char *step, mlp_cuda_launch *la
     return error ? mlp_cuda_failed(cuda, step, "kernel launch", error) : MLP_OK;
 }
 
+static mlp_status capture(mlp_cuda *cuda, mlp_cuda_forward *forward, cudaGraph_t *graph)
+{
+    CHECK(cudaStreamBeginCapture((cudaStream_t)cuda->stream, cudaStreamCaptureModeThreadLocal));
+    mlp_status status = forward(cuda);
+    cudaError_t error = cudaStreamEndCapture((cudaStream_t)cuda->stream, graph);
+    MLP_TRY(status);
+    return error == cudaSuccess ? MLP_OK : mlp_cuda_failed(cuda, NULL, "cudaStreamEndCapture", error);
+}
+
 /* The first run is outside the recording: it loads the kernels, and shows what fails only when running. */
 static mlp_status record(mlp_cuda *cuda, size_t batch)
 {
     mlp_cuda_forward *forward = cuda->config->batches[batch].forward;
-    cudaStream_t stream = (cudaStream_t)cuda->stream;
     cudaGraph_t graph = NULL;
     cudaGraphExec_t ready = NULL;
     MLP_TRY(forward(cuda));
-    CHECK(cudaStreamSynchronize(stream));
-    CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-    mlp_status status = forward(cuda);
-    cudaError_t error = cudaStreamEndCapture(stream, &graph);
-    if (status != MLP_OK)
-        return status;
-    CHECK(error);
-    error = cudaGraphInstantiate(&ready, graph, 0);
+    CHECK(cudaStreamSynchronize((cudaStream_t)cuda->stream));
+    MLP_TRY(capture(cuda, forward, &graph));
+    cudaError_t error = cudaGraphInstantiate(&ready, graph, 0);
     cudaGraphDestroy(graph);
-    CHECK(error);
+    if (error != cudaSuccess)
+        return mlp_cuda_failed(cuda, NULL, "cudaGraphInstantiate", error);
     cuda->config->graphs[batch] = ready;
-    CHECK(cudaGraphUpload(ready, stream));
+    CHECK(cudaGraphUpload(ready, (cudaStream_t)cuda->stream));
     return MLP_OK;
 }
 
