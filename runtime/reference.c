@@ -98,7 +98,7 @@ static int open_operand(struct evaluation *e, int which)
 
 struct sum {
     double value, spread;           /* spread: from the bounds of the terms */
-    double size, partial;           /* of the finite terms, of the finite partial sums: their absolute values added up */
+    double size, partial;           /* absolute values of finite terms, of finite partial sums, added up */
 };
 
 static void sum_add(struct sum *sum, double term, double bound)
