@@ -73,7 +73,7 @@ struct expr *ast_call(struct arena *arena, struct identifier function, const str
 }
 
 /* A chain on the left grows: (a + b) + c and a + b + c mean the same. */
-struct expr *ast_binary(struct arena *arena, char op, struct span op_span, struct expr *left, struct expr *right)
+struct expr *ast_binary(struct arena *arena, char op, struct expr *left, struct expr *right)
 {
     struct expr *expr = left;
     if (left->kind != EXPR_CHAIN) {
@@ -81,7 +81,7 @@ struct expr *ast_binary(struct arena *arena, char op, struct span op_span, struc
         expr->chain.first = left;
         expr->depth = left->depth + 1;
     }
-    struct link link = {op, op_span, right};
+    struct link link = {op, right};
     VEC_PUSH(arena, &expr->chain.links, link);
     expr->span.end = right->span.end;
     expr->depth = deeper(expr->depth, right->depth + 1);

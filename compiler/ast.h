@@ -53,7 +53,6 @@ struct args {
 
 struct link {                       /* op right, applied to all that stands left of it */
     char op;                        /* one of + - * / */
-    struct span op_span;
     struct expr *right;
 };
 
@@ -148,7 +147,7 @@ const struct name *ast_name(struct spec *spec, struct arena *arena, const char *
 struct expr *ast_leaf(struct arena *arena, enum expr_kind kind, struct span span);
 struct expr *ast_call(struct arena *arena, struct identifier function, const struct args *args, struct span span);
 struct expr *ast_parens(struct expr *inner, struct span span);
-struct expr *ast_binary(struct arena *arena, char op, struct span op_span, struct expr *left, struct expr *right);
+struct expr *ast_binary(struct arena *arena, char op, struct expr *left, struct expr *right);
 struct expr *ast_negate(struct arena *arena, struct expr *negated, struct span span);
 struct expr *ast_slice(struct arena *arena, struct expr *of, struct expr *begin, struct expr *end, struct span span);
 struct stmt *ast_stmt(struct spec *spec, struct arena *arena, enum stmt_kind kind, struct span span);

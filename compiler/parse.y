@@ -249,10 +249,10 @@ stmt
 ;
 
 expr
-: expr[left] "+"[op] expr[right]                    { $$ = limit(parser, ast_binary(ARENA, '+', @op, $left, $right)); }
-| expr[left] "-"[op] expr[right]                    { $$ = limit(parser, ast_binary(ARENA, '-', @op, $left, $right)); }
-| expr[left] "*"[op] expr[right]                    { $$ = limit(parser, ast_binary(ARENA, '*', @op, $left, $right)); }
-| expr[left] "/"[op] expr[right]                    { $$ = limit(parser, ast_binary(ARENA, '/', @op, $left, $right)); }
+: expr[left] "+" expr[right]                        { $$ = limit(parser, ast_binary(ARENA, '+', $left, $right)); }
+| expr[left] "-" expr[right]                        { $$ = limit(parser, ast_binary(ARENA, '-', $left, $right)); }
+| expr[left] "*" expr[right]                        { $$ = limit(parser, ast_binary(ARENA, '*', $left, $right)); }
+| expr[left] "/" expr[right]                        { $$ = limit(parser, ast_binary(ARENA, '/', $left, $right)); }
 | "-" expr[of] %prec NEGATE                         { $$ = limit(parser, ast_negate(ARENA, $of, @$)); }
 | expr[of] "[" expr[from] ":" expr[to] "]"          { $$ = limit(parser, ast_slice(ARENA, $of, $from, $to, @$)); }
 | "(" expr[inner] ")"                               { $$ = ast_parens($inner, @$); }
@@ -304,24 +304,23 @@ static int yylex(YYSTYPE *value, YYLTYPE *span, struct parser *parser, void *sca
 
 /* ---- Depth ---- */
 
-static bool within_limit(struct parser *parser, int *depth, struct span span)
+static void limit_depth(struct parser *parser, int *depth, struct span span)
 {
     if (*depth <= AST_DEPTH_MAX)
-        return true;
+        return;
     *depth = 0;
     yyerror(&span, parser, NULL, NULL);
-    return false;
 }
 
 static struct expr *limit(struct parser *parser, struct expr *expr)
 {
-    within_limit(parser, &expr->depth, expr->span);
+    limit_depth(parser, &expr->depth, expr->span);
     return expr;
 }
 
 static struct stmt *limit_stmt(struct parser *parser, struct stmt *stmt)
 {
-    within_limit(parser, &stmt->body->depth, stmt->span);
+    limit_depth(parser, &stmt->body->depth, stmt->span);
     return stmt;
 }
 
