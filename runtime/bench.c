@@ -86,7 +86,7 @@ static void print_head(const mlp_command *command)
         printf(", \"target\": \"%s\", \"dtype\": \"%s\", \"batches\": [", target, dtype);
     } else {
         printf("%s, %s, %s; microseconds a run, host memory to host memory\n", model->name, target, dtype);
-        printf("%10s %12s %12s %12s %14s %10s\n", "rows", "median", "min", "p99", "rows/s", "runs");
+        printf("%10s %12s %12s %12s %12s %14s %10s\n", "rows", "median", "min", "p99", "a row", "rows/s", "runs");
     }
 }
 
@@ -99,8 +99,8 @@ static void print_result(const mlp_command *command, const struct result *result
                "\"samples\": %zu, \"runs_per_sample\": %zu}",
                first ? "" : ", ", result->batch, median, least, p99, rate, result->samples, result->burst);
     else
-        printf("%10zu %12.2f %12.2f %12.2f %14.0f %10zu\n", result->batch, median, least, p99, rate,
-               result->samples * result->burst);
+        printf("%10zu %12.2f %12.2f %12.2f %12.3f %14.0f %10zu\n", result->batch, median, least, p99,
+               median / (double)result->batch, rate, result->samples * result->burst);
     fflush(stdout);
 }
 
