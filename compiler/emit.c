@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "version.h"
@@ -75,6 +76,18 @@ void emit_banner(struct emitter *emitter, const struct plan *plan)
               plan->weights_bytes);
 }
 
+/* The shortest decimal text that reads back as the same number, for numbers of at most `digits` digits. */
+static const char *shortest(struct arena *arena, double number, int digits, bool is_float)
+{
+    char *text = NULL;
+    for (int i = 1; i <= digits; i++) {
+        text = arena_format(arena, "%.*g", i, number);
+        if (is_float ? strtof(text, NULL) == (float)number : strtod(text, NULL) == number)
+            break;
+    }
+    return strpbrk(text, ".e") ? text : arena_format(arena, "%s.0", text);
+}
+
 const char *emit_float(struct arena *arena, double number)
 {
     float f = (float)number;
@@ -82,8 +95,7 @@ const char *emit_float(struct arena *arena, double number)
         return "NAN";
     if (isinf(f))
         return f > 0 ? "INFINITY" : "-INFINITY";
-    char *text = arena_format(arena, "%.9g", (double)f);
-    return arena_format(arena, strpbrk(text, ".e") ? "%sf" : "%s.0f", text);
+    return arena_format(arena, "%sf", shortest(arena, (double)f, 9, true));
 }
 
 const char *emit_double(struct arena *arena, double number)
@@ -92,8 +104,7 @@ const char *emit_double(struct arena *arena, double number)
         return "NAN";
     if (isinf(number))
         return number > 0 ? "INFINITY" : "-INFINITY";
-    char *text = arena_format(arena, "%.17g", number);
-    return strpbrk(text, ".e") ? text : arena_format(arena, "%s.0", text);
+    return shortest(arena, number, 17, false);
 }
 
 /* Three-digit octal escapes end by themselves, whatever digit follows; `?` is escaped because of trigraphs. */

@@ -42,7 +42,7 @@ static void step_0_n(size_t rows)
         for (size_t j = 0; j < 512; j++) {
             y[j] = mlp_bf16_load(x_x[j]);
         }
-        mlp_rmsnorm_row(y, 512, 9.99999997e-07f, 0.0f, p_norm_weight);
+        mlp_rmsnorm_row(y, 512, 1e-06f, 0.0f, p_norm_weight);
         for (size_t j = 0; j < 512; j++) {
             y[j] = mlp_round_bf16(y[j]);
         }
@@ -252,7 +252,7 @@ static const mlp_param params[] = {
 };
 
 static const mlp_op ops_0[] = {
-    {.code = MLP_OP_RMSNORM, .width = 512, .in = {{MLP_VALUE, 0, 0.0}, {MLP_PARAM, 0, 0.0}, {MLP_NONE, 0, 0.0}}, .attr = {9.9999999999999995e-07, 0.0}},
+    {.code = MLP_OP_RMSNORM, .width = 512, .in = {{MLP_VALUE, 0, 0.0}, {MLP_PARAM, 0, 0.0}, {MLP_NONE, 0, 0.0}}, .attr = {1e-06, 0.0}},
 };
 static const mlp_op ops_1[] = {
     {.code = MLP_OP_LINEAR, .width = 2816, .in = {{MLP_VALUE, 1, 0.0}, {MLP_PARAM, 1, 0.0}, {MLP_NONE, 0, 0.0}}, .attr = {0.0, 0.0}},

@@ -261,7 +261,7 @@ static const mlp_param params[] = {
 };
 
 static const mlp_op ops_0[] = {
-    {.code = MLP_OP_RMSNORM, .width = 512, .in = {{MLP_VALUE, 0, 0.0}, {MLP_PARAM, 0, 0.0}, {MLP_NONE, 0, 0.0}}, .attr = {9.9999999999999995e-07, 0.0}},
+    {.code = MLP_OP_RMSNORM, .width = 512, .in = {{MLP_VALUE, 0, 0.0}, {MLP_PARAM, 0, 0.0}, {MLP_NONE, 0, 0.0}}, .attr = {1e-06, 0.0}},
 };
 static const mlp_op ops_1[] = {
     {.code = MLP_OP_LINEAR, .width = 2816, .in = {{MLP_VALUE, 1, 0.0}, {MLP_PARAM, 1, 0.0}, {MLP_NONE, 0, 0.0}}, .attr = {0.0, 0.0}},

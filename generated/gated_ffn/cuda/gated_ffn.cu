@@ -33,7 +33,7 @@ static __global__ void __launch_bounds__(128) step_0_n(unsigned char *arena, int
                 y[j] = y[j] * w_norm_weight[j];
             mlp_store<8, 512>(out + row * 512, column, y);
         };
-        mlp_rmsnorm<512, 8, 32>(9.99999997e-07f, load, store);
+        mlp_rmsnorm<512, 8, 32>(1e-06f, load, store);
     }
 }
 
