@@ -313,10 +313,12 @@ static void emit_buffer_of(struct emitter *e, const struct plan *plan, const cha
 {
     emit_line(e, "void *%s_%s(size_t index)", plan->prefix, function);
     emit_open(e, "{");
-    if (count)
+    if (count) {
         emit_line(e, "return index < %zu ? mlp_cuda_buffer(&network, &%s[index]) : NULL;", count, table);
-    else
-        emit_line(e, "return index, NULL;");
+    } else {
+        emit_line(e, "(void)index;");
+        emit_line(e, "return NULL;");
+    }
     emit_close(e, "}");
     emit_blank(e);
 }

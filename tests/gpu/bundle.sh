@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# Everything that a machine with a GPU needs to test the CUDA target, in one folder: bundle.sh MLPC FOLDER
+# That machine needs nvcc, gcc and bash; it needs neither mlpc nor what mlpc is built with. There: FOLDER/run.sh
+#
+# FOLDER/networks/CASE_DTYPE holds the emitted sources of a case, its arrays, and `tolerance`, by which its outputs are
+# held to the references. Cases that name no type are also emitted in tf32, f16 and bf16, with outputs of f32; the
+# rounding of stored values adds up over products, and so does their tolerance.
+set -eu
+mlpc=$(cd "$(dirname "$1")" && echo "$PWD/$(basename "$1")")
+mkdir -p "$2"
+folder=$(cd "$2" && pwd)
+cd "$(dirname "$0")/../.."
+
+rm -rf "$folder"/*
+mkdir "$folder/networks"
+cp -r runtime "$folder/runtime"
+cp tests/compare.c tests/compare.h tests/gpu/*.c tests/gpu/run.sh "$folder"
+sources=$(mktemp -d)
+trap 'rm -rf "$sources"' EXIT
+
+# The number (or "exact") of case.json, or the default.
+tolerance() {
+    local found
+    found=$(sed -n 's/^ *"tolerance": *"\{0,1\}\([^",]*\).*/\1/p' "$1/case.json")
+    echo "${found:-2e-5}"
+}
+
+# What one product may add in each type, times the root of the number of products.
+rounding() {
+    local products
+    products=$("$mlpc" --dump=plan "$2" | grep -c ' product ' || true)
+    awk -v type="$1" -v n="$products" \
+        'BEGIN { t["tf32"] = 1e-3; t["f16"] = 2e-3; t["bf16"] = 1.6e-2; print t[type] * sqrt(n > 1 ? n : 1) }'
+}
+
+# emit CASE TYPE: TYPE is "own" for the case as it stands
+emit() {
+    local to=$folder/networks/$(basename "$1")_$2
+    mkdir "$to" "$sources/work"
+    cp "$1"/* "$sources/work"
+    if [ "$2" != own ]; then
+        sed -i -e "0,/^ *model .*{/s//&\n    dtype $2;/" \
+            -e 's/^\( *\)output \([A-Za-z_0-9]*\) *\([=;]\)/\1output \2: f32 \3/' "$sources/work/model.mlp"
+    fi
+    if "$mlpc" --target=cuda -o "$to" "$sources/work/model.mlp" 2>"$to/said"; then
+        cp "$1"/*.npy "$to"
+        if [ "$2" = own ]; then tolerance "$1"; else rounding "$2" "$sources/work/model.mlp"; fi >"$to/tolerance"
+    else
+        echo "not emitted: $(basename "$to"): $(head -n 1 "$to/said")"
+        rm -r "$to"
+    fi
+    rm -r "$sources/work"
+}
+
+for case in tests/cases/pytorch/* tests/cases/public/*; do
+    ls "$case"/out_*.npy >/dev/null 2>&1 || continue
+    emit "$case" own
+    if ! grep -q dtype "$case/model.mlp" && ! grep -q '"exact"' "$case/case.json"; then
+        for type in tf32 f16 bf16; do
+            emit "$case" $type
+        done
+    fi
+done
+mkdir "$folder/interface"
+"$mlpc" --target=cuda -o "$folder/interface" specs/digits.mlp
+"$mlpc" --target=cuda --weights=external -o "$folder/interface/external" specs/digits.mlp
+cp specs/digits_x.npy "$folder/interface"
+echo "$(ls "$folder/networks" | wc -l) networks in $folder"
