@@ -15,6 +15,7 @@ export OPENBLAS_NUM_THREADS=2
 if [ -n "${SANITIZE:-}" ]; then
     # Generated programs too. A report is status 99, which no test expects.
     export CC="gcc -fsanitize=address,undefined" CXX="g++ -fsanitize=address,undefined"
+    export NVCC="nvcc -Xcompiler=-fsanitize=address,undefined"
     export ASAN_OPTIONS=exitcode=99 UBSAN_OPTIONS=exitcode=99:halt_on_error=1:print_stacktrace=1
 fi
 

@@ -63,7 +63,11 @@ check "compile here for CUDA" "$mlpc" --target=cuda -o cuda_two "$PWD/two/deeper
 check "same CUDA sources and weights" diff -r cuda_one cuda_two
 check "program here" "$mlpc" --exe --target=cpu -o program_one digits.mlp
 check "program there" bash -c "cd two && '$mlpc' --exe --target=cpu -o program_two deeper/place/digits.mlp"
-check "same program" cmp program_one two/program_two
+if [ -n "${SANITIZE:-}" ]; then
+    skip "the same program from two folders: sanitizers record paths"
+else
+    check "same program" cmp program_one two/program_two
+fi
 check "seed 1" "$mlpc" --target=cpu --random-weights=1 -o seed_1 digits.mlp
 check "seed 1 again" "$mlpc" --target=cpu --random-weights=1 -o seed_1_again digits.mlp
 check "seed 2" "$mlpc" --target=cpu --random-weights=2 -o seed_2 digits.mlp
@@ -73,6 +77,7 @@ status "another seed gives others" 1 diff -rq seed_1 seed_2
 # ---- An error leaves nothing, and old output as it was ----
 checksums() { find "$1" -type f -exec cksum {} + | sort; }
 before=$(checksums one)
+cp program_one old_program
 cp digits.safetensors good.safetensors
 # NAME STATUS PATTERN: neither new nor old output suffers from the error that digits.mlp now causes, which is named.
 untouched() {
@@ -82,7 +87,7 @@ untouched() {
     status "$1, again" "$2" "$mlpc" --target=cpu -o one digits.mlp
     check "$1: old sources are whole" test "$before" = "$(checksums one)"
     status "$1, program" "$2" "$mlpc" --exe --target=cpu -o program_one digits.mlp
-    check "$1: the old program is whole" cmp program_one two/program_two
+    check "$1: the old program is whole" cmp program_one old_program
 }
 head -c 40000 good.safetensors >digits.safetensors
 untouched "cut weights" 1 'digits.mlp:4:.*digits.safetensors'
@@ -109,7 +114,7 @@ status "a C compiler that fails" 3 env CC=false "$mlpc" --exe --target=cpu -o fa
 status "no C compiler" 3 env CC=/no/such/compiler "$mlpc" --exe --target=cpu -o failed digits.mlp
 check "a C compiler that fails: no program" test ! -e failed
 status "an old program and no C compiler" 3 env CC=false "$mlpc" --exe --target=cpu -o program_one digits.mlp
-check "an old program and no C compiler: it is whole" cmp program_one two/program_two
+check "an old program and no C compiler: it is whole" cmp program_one old_program
 status "no locked plan" 4 "$mlpc" --target=cuda --locked -o locked digits.mlp
 
 # ---- Warnings ----
