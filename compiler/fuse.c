@@ -256,7 +256,8 @@ static int compare_groups(const void *a, const void *b)
 /* A group's operands are results of groups with smaller results, so that ascending results are an order to run in. */
 static void order_groups(struct fusion *fusion)
 {
-    qsort(fusion->groups.at, fusion->groups.count, sizeof *fusion->groups.at, compare_groups);
+    if (fusion->groups.count)       /* an output may be an input: nothing to compute */
+        qsort(fusion->groups.at, fusion->groups.count, sizeof *fusion->groups.at, compare_groups);
     for (size_t i = 0; i < fusion->groups.count; i++) {
         for (int j = 0; j < fusion->groups.at[i].count; j++)
             fusion->group_of[fusion->groups.at[i].nodes[j]] = (int)i;
