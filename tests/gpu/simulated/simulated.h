@@ -1,0 +1,15 @@
+/* Between the parts of the simulated device. */
+#ifndef SIMULATED_H
+#define SIMULATED_H
+
+#include <functional>
+#include <vector>
+
+typedef std::vector<std::function<void()>> simulated_work;
+
+/* Runs the call, or adds it to the graph that is being captured. */
+void simulated_submit(const std::function<void()> &call);
+/* Something was made (1) or given back (-1). */
+void simulated_object(int change);
+
+#endif
