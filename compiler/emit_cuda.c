@@ -45,8 +45,8 @@ void emit_cuda_places(struct emitter *e, const struct plan *plan)
 {
     struct cuda_arena arena = cuda_arena(plan);
     emit_line(e, "/* Device memory, in bytes from the start of the arena (%" PRId64 " in all):", arena.bytes);
-    emit_line(e, " * weights, values of up to %" PRId64 " row%s%s. */", plan->max_batch, plan->max_batch == 1 ? "" : "s",
-              arena.workspace_bytes ? ", the workspace of the products" : "");
+    emit_line(e, " * weights, values of up to %" PRId64 " row%s%s. */", plan->max_batch,
+              plan->max_batch == 1 ? "" : "s", arena.workspace_bytes ? ", the workspace of the products" : "");
     emit_line(e, "#define WEIGHTS 0");
     emit_line(e, "#define VALUES %" PRId64, arena.values);
 }

@@ -188,8 +188,8 @@ static mlp_status make_preference(mlp_cuda *cuda, const mlp_gemm *gemm, cublasLt
 static mlp_status no_plan(mlp_cuda *cuda, const mlp_gemm *gemm, cublasStatus_t status)
 {
     return mlp_fail(&cuda->network, MLP_NO_PLAN,
-                    "%s, product of %lld rows, %lld columns in, %lld out: cublasLtMatmulAlgoGetHeuristic: %s", gemm->step,
-                    (long long)gemm->n, (long long)gemm->k, (long long)gemm->m,
+                    "%s, product of %lld rows, %lld columns in, %lld out: cublasLtMatmulAlgoGetHeuristic: %s",
+                    gemm->step, (long long)gemm->n, (long long)gemm->k, (long long)gemm->m,
                     status == CUBLAS_STATUS_SUCCESS ? "no candidate" : cublasLtGetStatusString(status));
 }
 

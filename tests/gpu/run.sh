@@ -29,8 +29,8 @@ fail() { failed=$((failed + 1)); echo "FAILED $*"; }
 build_runtime() {
     mkdir -p objects && rm -f objects/*
     for source in runtime/*.c; do
-        gcc -std=c11 -D_GNU_SOURCE -O2 -Wall -Iruntime -I"$include" -c -o "objects/$(basename "$source" .c).o" "$source" \
-            || return
+        gcc -std=c11 -D_GNU_SOURCE -O2 -Wall -Iruntime -I"$include" -c -o "objects/$(basename "$source" .c).o" \
+            "$source" || return
     done
     gcc -std=c11 -D_GNU_SOURCE -O2 -Wall -o compare_npy compare_npy.c compare.c -lm
 }

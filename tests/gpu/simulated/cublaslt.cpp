@@ -192,8 +192,8 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t w
 /* The algorithm it finds is the preference itself, to which the product is held. */
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t,
                                               cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
-                                              cublasLtMatmulPreference_t wish, int, cublasLtMatmulHeuristicResult_t *best,
-                                              int *found)
+                                              cublasLtMatmulPreference_t wish, int,
+                                              cublasLtMatmulHeuristicResult_t *best, int *found)
 {
     const int shorter = CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE | CUBLASLT_REDUCTION_SCHEME_INPLACE;
     assert(!(part<preference>(wish).reductions & shorter));
