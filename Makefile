@@ -3,13 +3,12 @@
 #   make deps     installs what is missing (Debian, Ubuntu)     make check    runs every test that this machine can run
 #   make          builds compiler and runtime                   make asan     the same under sanitizers, in build/asan
 #   make demo     reads 360 handwritten digits                  make golden   refreshes texts that tests hold output to
-#   make clean    removes build/
+#   make check-gpu  on a machine with a GPU                       make clean    removes build/
 #
 # V=1 shows whole commands. Sources are found by wildcard; header dependencies follow by themselves.
 
 B         = build
 CC        = gcc
-CXX       = g++
 CFLAGS    = -O2 -g
 SANITIZE  =
 WARN      = -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes
@@ -96,6 +95,11 @@ asan:
 	@$(MAKE) --no-print-directory check B=build/asan CFLAGS='-O1 -g -fno-omit-frame-pointer' \
 	    SANITIZE='-fsanitize=address,undefined -DMLPC_ARENA_PER_OBJECT -Wno-format-truncation'
 
+# On a machine with a GPU: the CUDA target against the same references.
+check-gpu: all
+	@tests/gpu/bundle.sh $(B)/mlpc $(B)/gpu
+	@$(B)/gpu/run.sh
+
 golden: all
 	@tests/golden.sh $(B) refresh
 	@tests/messages.sh $(B)/mlpc refresh
@@ -128,6 +132,6 @@ deps:
 clean:
 	rm -rf build
 
-.PHONY: all check asan golden demo deps clean
+.PHONY: all check check-gpu asan golden demo deps clean
 .SECONDARY:
 -include $(shell find $(B) -name '*.d' 2>/dev/null)

@@ -15,7 +15,7 @@ export OPENBLAS_NUM_THREADS=2
 if [ -n "${SANITIZE:-}" ]; then
     # Generated programs too. A report is status 99, which no test expects.
     export CC="gcc -fsanitize=address,undefined" CXX="g++ -fsanitize=address,undefined"
-    export NVCC="nvcc -Xcompiler=-fsanitize=address,undefined"
+    export NVCC="nvcc -Xcompiler=-fsanitize=address -Xcompiler=-fsanitize=undefined"
     export ASAN_OPTIONS=exitcode=99 UBSAN_OPTIONS=exitcode=99:halt_on_error=1:print_stacktrace=1
 fi
 
@@ -50,6 +50,26 @@ unit() {
     add "$good" "$bad" 0
 }
 
+# The cases once more, made for CUDA and run on the CPU by a stand-in for the device, which needs CUDA's headers.
+simulated() {
+    local why=
+    [ -r "${CUDA:-/usr/local/cuda}/include/cuda_runtime.h" ] || why="there are no CUDA headers"
+    [ -z "${SANITIZE:-}" ] || why="the stand-in is not built with sanitizers"
+    if [ -n "$why" ]; then
+        echo "skipped: the cases on a simulated GPU: $why"
+        echo "simulated: 0 passed, 0 failed, 1 skipped"
+    else
+        echo "on a simulated GPU:"
+        mkdir -p "$build/cases_simulated"
+        MLPC=$PWD/$build/mlpc run_cases tests/gpu/simulated/mlpc.sh "$build/cases_simulated"
+    fi
+}
+
+# run_cases MLPC SCRATCH
+run_cases() {
+    "$build/tests/run_cases" "$1" "$build/runtime" "$2" tests/cases/pytorch tests/cases/public
+}
+
 for program; do
     unit "$program"
 done
@@ -60,7 +80,8 @@ suite compiler tests/compiler.sh "$build"
 suite program tests/program.sh "$build"
 suite library tests/library/library.sh "$build"
 suite cuda tests/cuda.sh "$build"
-suite cases "$build/tests/run_cases" "$build/mlpc" "$build/runtime" "$build/cases" tests/cases/pytorch tests/cases/public
+suite cases run_cases "$build/mlpc" "$build/cases"
+suite simulated simulated
 
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ]
