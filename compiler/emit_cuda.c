@@ -351,6 +351,10 @@ static void emit_for_tools(struct emitter *e)
                   "return mlp_cuda_read(&network, VALUES + offset, bytes, to);");
     emit_function(e, "static mlp_status read_weights(size_t offset, size_t bytes, void *to)",
                   "return mlp_cuda_read(&network, WEIGHTS + offset, bytes, to);");
+    emit_function(e, "static mlp_status time_step(size_t step, size_t repeats, mlp_step_time *time)",
+                  "return mlp_cuda_time_step(&network, step, repeats, time);");
+    emit_function(e, "static mlp_status describe(mlp_device_info *info)",
+                  "return mlp_cuda_describe(&network, &config, info);");
 }
 
 void emit_cuda_host(struct emitter *e, const struct plan *plan, bool embedded)

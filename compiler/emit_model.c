@@ -300,5 +300,7 @@ void emit_model(struct emitter *e, const struct plan *plan, bool embedded)
     emit_line(e, ".run_step = run_step,");
     emit_line(e, ".read_arena = read_arena,");
     emit_line(e, ".read_weights = read_weights,");
+    emit_line(e, ".time_step = %s,", plan->target == TARGET_CUDA ? "time_step" : "NULL");
+    emit_line(e, ".describe = %s,", plan->target == TARGET_CUDA ? "describe" : "NULL");
     emit_close(e, "};");
 }

@@ -251,4 +251,5 @@ mlp_status mlp_gemm_run(mlp_cuda *cuda, size_t index)
     return MLP_OK;
 }
 
-const mlp_gemm_calls mlp_gemms = {.open = gemms_open, .run = mlp_gemm_run, .close = gemms_close};
+const mlp_gemm_calls mlp_gemms = {
+    .open = gemms_open, .run = mlp_gemm_run, .close = gemms_close, .version = cublasLtGetVersion};

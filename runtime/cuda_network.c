@@ -203,11 +203,27 @@ mlp_status mlp_cuda_kernel(mlp_cuda *cuda, const char *step, mlp_cuda_launch *la
     return error ? mlp_cuda_failed(cuda, step, "kernel launch", error) : MLP_OK;
 }
 
-static mlp_status capture(mlp_cuda *cuda, mlp_cuda_forward *forward, cudaGraph_t *graph)
+mlp_status mlp_cuda_queue(mlp_cuda *cuda, size_t index)
 {
+    const mlp_cuda_config *config = cuda->config;
+    const mlp_cuda_batch *batch = &config->batches[cuda->batch];
+    if (index == config->step_count)
+        return batch->forward(cuda);
+    const mlp_cuda_step *step = &config->steps[index];
+    if (step->launch)
+        return mlp_cuda_kernel(cuda, step->name, step->launch, (int64_t)batch->rows);
+    return config->gemm_calls->run(cuda, cuda->batch * (config->gemm_count / config->batch_count) + step->gemm);
+}
+
+mlp_status mlp_cuda_capture(mlp_cuda *cuda, size_t step, size_t repeats, void **graph)
+{
+    cudaGraph_t captured = NULL;
+    mlp_status status = MLP_OK;
     CHECK(cudaStreamBeginCapture((cudaStream_t)cuda->stream, cudaStreamCaptureModeThreadLocal));
-    mlp_status status = forward(cuda);
-    cudaError_t error = cudaStreamEndCapture((cudaStream_t)cuda->stream, graph);
+    for (size_t i = 0; i < repeats && status == MLP_OK; i++)
+        status = mlp_cuda_queue(cuda, step);
+    cudaError_t error = cudaStreamEndCapture((cudaStream_t)cuda->stream, &captured);
+    *graph = captured;
     MLP_TRY(status);
     return error == cudaSuccess ? MLP_OK : mlp_cuda_failed(cuda, NULL, "cudaStreamEndCapture", error);
 }
@@ -215,14 +231,15 @@ static mlp_status capture(mlp_cuda *cuda, mlp_cuda_forward *forward, cudaGraph_t
 /* The first run is outside the recording: it loads the kernels, and shows what fails only when running. */
 static mlp_status record(mlp_cuda *cuda, size_t batch)
 {
-    mlp_cuda_forward *forward = cuda->config->batches[batch].forward;
-    cudaGraph_t graph = NULL;
+    size_t all = cuda->config->step_count;
+    void *graph = NULL;
     cudaGraphExec_t ready = NULL;
-    MLP_TRY(forward(cuda));
+    cuda->batch = batch;
+    MLP_TRY(mlp_cuda_queue(cuda, all));
     CHECK(cudaStreamSynchronize((cudaStream_t)cuda->stream));
-    MLP_TRY(capture(cuda, forward, &graph));
-    cudaError_t error = cudaGraphInstantiate(&ready, graph, 0);
-    cudaGraphDestroy(graph);
+    MLP_TRY(mlp_cuda_capture(cuda, all, 1, &graph));
+    cudaError_t error = cudaGraphInstantiate(&ready, (cudaGraph_t)graph, 0);
+    cudaGraphDestroy((cudaGraph_t)graph);
     if (error != cudaSuccess)
         return mlp_cuda_failed(cuda, NULL, "cudaGraphInstantiate", error);
     cuda->config->graphs[batch] = ready;

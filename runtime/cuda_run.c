@@ -203,12 +203,8 @@ static mlp_status run_step(mlp_cuda *cuda, size_t index)
     const mlp_cuda_config *config = cuda->config;
     if (index >= config->step_count)
         return mlp_fail(&cuda->network, MLP_BAD_ARGUMENT, "step %zu of %zu", index, config->step_count);
-    const mlp_cuda_step *step = &config->steps[index];
-    if (step->launch)
-        MLP_TRY(mlp_cuda_kernel(cuda, step->name, step->launch, (int64_t)config->batches[cuda->batch].rows));
-    else
-        MLP_TRY(config->gemm_calls->run(cuda, cuda->batch * (config->gemm_count / config->batch_count) + step->gemm));
-    MLP_CUDA_CHECK(cuda, step->name, cudaStreamSynchronize((cudaStream_t)cuda->stream));
+    MLP_TRY(mlp_cuda_queue(cuda, index));
+    MLP_CUDA_CHECK(cuda, config->steps[index].name, cudaStreamSynchronize((cudaStream_t)cuda->stream));
     return MLP_OK;
 }
 

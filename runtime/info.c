@@ -1,8 +1,11 @@
-/* --info: what the network is made of. The same program always prints the same. */
+/* --info: what the network is made of, and on which device it finds itself. What does not depend on the machine comes
+ * first, and is always the same. */
 #include "command.h"
 #include "element.h"
 
 #include <stdio.h>
+
+/* ---- What is known when building ---- */
 
 static void print_ports(const char *title, const mlp_port *ports, size_t count)
 {
@@ -27,6 +30,48 @@ static void print_steps(const mlp_model *model)
     }
 }
 
+/* ---- On a device ---- */
+
+static void print_device_memory(const mlp_device_info *device)
+{
+    printf("\n%-9s%zu bytes on the device (%s)", "memory", device->arena_bytes,
+           device->arena_static ? "a static array" : "allocated at start");
+    if (device->workspace_bytes)
+        printf(", %zu of them workspace of the products", device->workspace_bytes);
+    printf("; %zu pinned on the host\n", device->staging_bytes);
+    if (device->products)
+        printf("%-9s%zu: cuBLASLt heuristic, asked once at start\n", "plans", device->products);
+}
+
+static void print_device(const mlp_device_info *device)
+{
+    printf("%-9s%s (device %d), %d multiprocessors; CUDA %d.%d, driver for %d.%d", "device", device->name, device->device,
+           device->multiprocessors, device->runtime / 1000, device->runtime / 10 % 100, device->driver / 1000,
+           device->driver / 10 % 100);
+    if (device->library)
+        printf("; cuBLASLt %zu.%zu.%zu", device->library / 10000, device->library / 100 % 100, device->library % 100);
+    printf("\n");
+}
+
+/* A machine without a device is no error here. */
+static void print_on_device(const mlp_command *command)
+{
+    const mlp_model *model = command->model;
+    mlp_device_info device;
+    model->describe(&device);
+    print_device_memory(&device);
+    mlp_status status = model->init(&command->options);
+    if (status == MLP_OK)
+        status = model->describe(&device);
+    if (status == MLP_OK)
+        print_device(&device);
+    else
+        printf("%-9s%s\n", "device", model->error());
+    model->close();
+}
+
+/* ---- All of it ---- */
+
 int mlp_info(const mlp_command *command)
 {
     const mlp_model *model = command->model;
@@ -38,5 +83,7 @@ int mlp_info(const mlp_command *command)
     printf("%-9s%zu bytes between steps, %zu bytes of weights (%s)\n", "memory", model->arena_bytes,
            model->weights_bytes, model->weights_embedded ? "embedded" : "from a file: --weights");
     print_steps(model);
+    if (model->describe)
+        print_on_device(command);
     return MLP_EXIT_DONE;
 }

@@ -70,6 +70,7 @@ typedef struct mlp_gemm_calls {
     mlp_status (*open)(mlp_cuda *cuda);
     mlp_status (*run)(mlp_cuda *cuda, size_t gemm);
     void (*close)(mlp_cuda *cuda);
+    size_t (*version)(void);        /* of the library */
 } mlp_gemm_calls;
 extern const mlp_gemm_calls mlp_gemms;
 
@@ -131,7 +132,7 @@ struct mlp_cuda {
     void *stream;                   /* of the network's own */
     void *idle;                     /* event: what was asked of the arena so far is done */
     void *handle;                   /* of cuBLASLt */
-    size_t batch;                   /* index of the batch size that `begin` chose */
+    size_t batch;                   /* index of the batch size at hand: what `begin` chose */
 };
 
 /* ---- Called by generated code ---- */
@@ -158,7 +159,15 @@ mlp_status mlp_cuda_begin(mlp_cuda *cuda, size_t rows, const void *const *inputs
 mlp_status mlp_cuda_run_step(mlp_cuda *cuda, size_t step);
 mlp_status mlp_cuda_read(mlp_cuda *cuda, size_t offset, size_t bytes, void *to);
 
+mlp_status mlp_cuda_time_step(mlp_cuda *cuda, size_t step, size_t repeats, mlp_step_time *time);
+mlp_status mlp_cuda_describe(mlp_cuda *cuda, const mlp_cuda_config *config, mlp_device_info *info);
+
 /* ---- Between the runtime's files ---- */
+
+/* Queues a step of the batch size at hand, or, where `step` is the number of steps, all of them. */
+mlp_status mlp_cuda_queue(mlp_cuda *cuda, size_t step);
+/* Records that as a cudaGraph_t instead, so many times in a row. */
+mlp_status mlp_cuda_capture(mlp_cuda *cuda, size_t step, size_t repeats, void **graph);
 
 /* Takes the network for this thread and makes its device the current one; leave gives both back. */
 mlp_status mlp_cuda_enter(mlp_cuda *cuda, int *device_before);

@@ -129,6 +129,25 @@ typedef struct mlp_port {
     int value;                      /* where the network reads it or leaves it */
 } mlp_port;
 
+/* What a GPU needs for a step, or for all of them. */
+typedef struct mlp_step_time {
+    double seconds;                 /* repeated without pause, so that what it reads is in the caches where it fits */
+    size_t kernels, copies;         /* what it is made of; memsets count as copies */
+} mlp_step_time;
+
+typedef struct mlp_device_info {
+    size_t arena_bytes;             /* device memory in all: weights, values, workspace */
+    int arena_static;               /* an array of the program; else init allocates it */
+    size_t workspace_bytes;         /* of the products */
+    size_t staging_bytes;           /* pinned host memory */
+    size_t products;                /* plans of products, for all batch sizes together */
+    /* The rest is known from init on. */
+    char name[256];
+    int device, multiprocessors;
+    int driver, runtime;            /* CUDA versions: 1000 * major + 10 * minor */
+    size_t library;                 /* cuBLASLt: 10000 * major + 100 * minor + patch; 0 where there is no product */
+} mlp_device_info;
+
 typedef struct mlp_model {
     int version;                    /* MLP_RUNTIME_VERSION */
     const char *name, *spec;
@@ -162,6 +181,11 @@ typedef struct mlp_model {
     mlp_status (*run_step)(size_t step);
     mlp_status (*read_arena)(size_t offset, size_t bytes, void *to);
     mlp_status (*read_weights)(size_t offset, size_t bytes, void *to);
+
+    /* On a GPU; NULL elsewhere. The time of one step of the batch size that `begin` chose, or, where `step` is
+     * step_count, of all in a row, as a run launches them. */
+    mlp_status (*time_step)(size_t step, size_t repeats, mlp_step_time *time);
+    mlp_status (*describe)(mlp_device_info *info);      /* before init, MLP_NOT_READY after filling the first part */
 } mlp_model;
 
 /* A ready-made main() for any network: see `--help` of a generated program. Returns the exit status. */

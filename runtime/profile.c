@@ -1,4 +1,5 @@
-/* --profile: how long each step takes, in a run of one batch of random rows, step by step. */
+/* --profile: how long each step takes, in a run of one batch of random rows, step by step. On a CPU that is the host's
+ * clock, around each call; on a GPU the device's, around many repetitions that are recorded as one CUDA graph. */
 #include "arrays.h"
 #include "timing.h"
 
@@ -60,24 +61,93 @@ static void print_profile(const struct profile *profile, size_t rounds)
     free(medians);
 }
 
+static mlp_status profile_host(struct profile *profile)
+{
+    size_t rounds;
+    profile->times = mlp_take(profile->command, profile->command->model->step_count * MOST_ROUNDS,
+                              sizeof *profile->times);
+    mlp_status status = measure(profile, warm_up_seconds, &rounds);
+    if (status == MLP_OK)
+        status = measure(profile, measured_seconds, &rounds);
+    if (status == MLP_OK)
+        print_profile(profile, rounds);
+    free(profile->times);
+    return status;
+}
+
+/* ---- On a device ---- */
+
+enum { REPEATS = 20 };
+
+/* Each step is run once before it is timed, so that it finds what it would find in a run. The last time is that of all
+ * steps in a row. */
+static mlp_status time_steps(const struct profile *profile, mlp_step_time *times)
+{
+    const mlp_model *model = profile->command->model;
+    mlp_status status = model->begin(profile->batch, (const void *const *)profile->inputs.at, profile->outputs.at);
+    for (size_t i = 0; status == MLP_OK && i < model->step_count; i++) {
+        status = model->run_step(i);
+        if (status == MLP_OK)
+            status = model->time_step(i, REPEATS, &times[i]);
+    }
+    return status == MLP_OK ? model->time_step(model->step_count, REPEATS, &times[model->step_count]) : status;
+}
+
+static size_t graph_rows(const struct profile *profile)
+{
+    const size_t *rows = profile->command->model->batches;
+    while (*rows < profile->batch)
+        rows++;
+    return *rows;
+}
+
+static void print_device_profile(const struct profile *profile, const mlp_step_time *times, const char *device)
+{
+    const mlp_model *model = profile->command->model;
+    const mlp_step_time *run = &times[model->step_count];
+    double total = 0;
+    for (size_t i = 0; i < model->step_count; i++)
+        total += times[i].seconds;
+    printf("%s, the graph for %zu rows on %s; each step %d times without pause, its data in the caches where they fit\n",
+           model->name, graph_rows(profile), device, REPEATS);
+    printf("%4s %5s %12s %7s %8s  %s\n", "step", "line", "us", "share", "kernels", "computes");
+    for (size_t i = 0; i < model->step_count; i++)
+        printf("%4zu %5d %12.2f %5.1f %% %8zu  %s\n", i + 1, model->steps[i].line, 1e6 * times[i].seconds,
+               total > 0 ? 100 * times[i].seconds / total : 0, times[i].kernels, model->steps[i].text);
+    printf("a run: %zu kernel%s in %zu step%s, %.2f us (the steps one by one: %.2f us)", run->kernels,
+           run->kernels == 1 ? "" : "s", model->step_count, model->step_count == 1 ? "" : "s", 1e6 * run->seconds,
+           1e6 * total);
+    if (run->copies)
+        printf("; and %zu copies or memsets", run->copies);
+    printf("\n");
+}
+
+static mlp_status profile_device(const struct profile *profile)
+{
+    const mlp_model *model = profile->command->model;
+    mlp_step_time *times = mlp_take(profile->command, model->step_count + 1, sizeof *times);
+    mlp_device_info device;
+    mlp_status status = model->describe(&device);
+    if (status == MLP_OK)
+        status = time_steps(profile, times);
+    if (status == MLP_OK)
+        print_device_profile(profile, times, device.name);
+    free(times);
+    return status;
+}
+
 int mlp_profile(const mlp_command *command)
 {
     const mlp_model *model = command->model;
-    size_t largest = model->batches[model->batch_count - 1], rounds;
+    size_t largest = model->batches[model->batch_count - 1];
     struct profile profile = {.command = command, .batch = command->batch ? command->batch : largest};
     if (profile.batch > largest)
         return mlp_complain(command, MLP_EXIT_USAGE, "--batch %zu: steps take at most %zu rows at a time",
                             profile.batch, largest);
     profile.inputs = mlp_arrays_random(command, profile.batch);
     profile.outputs = mlp_arrays_outputs(command, profile.batch);
-    profile.times = mlp_take(command, model->step_count * MOST_ROUNDS, sizeof *profile.times);
-    mlp_status status = measure(&profile, warm_up_seconds, &rounds);
-    if (status == MLP_OK)
-        status = measure(&profile, measured_seconds, &rounds);
-    if (status == MLP_OK)
-        print_profile(&profile, rounds);
+    mlp_status status = model->time_step ? profile_device(&profile) : profile_host(&profile);
     mlp_arrays_free(&profile.inputs);
     mlp_arrays_free(&profile.outputs);
-    free(profile.times);
     return status == MLP_OK ? MLP_EXIT_DONE : mlp_complain_model(command, status);
 }

@@ -289,4 +289,6 @@ const mlp_model digits_model = {
     .run_step = run_step,
     .read_arena = read_arena,
     .read_weights = read_weights,
+    .time_step = NULL,
+    .describe = NULL,
 };

@@ -258,6 +258,16 @@ static mlp_status read_weights(size_t offset, size_t bytes, void *to)
     return mlp_cuda_read(&network, WEIGHTS + offset, bytes, to);
 }
 
+static mlp_status time_step(size_t step, size_t repeats, mlp_step_time *time)
+{
+    return mlp_cuda_time_step(&network, step, repeats, time);
+}
+
+static mlp_status describe(mlp_device_info *info)
+{
+    return mlp_cuda_describe(&network, &config, info);
+}
+
 /* ---- The description of the network, for tools ---- */
 
 static mlp_status run_any(size_t rows, const void *const *inputs, void *const *outputs)
@@ -345,4 +355,6 @@ const mlp_model digits_model = {
     .run_step = run_step,
     .read_arena = read_arena,
     .read_weights = read_weights,
+    .time_step = time_step,
+    .describe = describe,
 };

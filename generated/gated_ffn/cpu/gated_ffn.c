@@ -308,4 +308,6 @@ const mlp_model gated_ffn_model = {
     .run_step = run_step,
     .read_arena = read_arena,
     .read_weights = read_weights,
+    .time_step = NULL,
+    .describe = NULL,
 };

@@ -220,7 +220,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t desc, const
     const product p = {part<operation>(desc), {part<layout>(a_shape), a}, {part<layout>(b_shape), b},
                        {part<layout>(c_shape), c}, {part<layout>(d_shape), d}, *static_cast<const float *>(beta)};
     p.check();
-    simulated_submit([=] {
+    simulated_submit(true, [=] {
         memset(workspace, 0xff, workspace_bytes < 65536 ? workspace_bytes : 65536);
         p.run();
     });

@@ -130,10 +130,10 @@ void __syncthreads()
 static simulated_work *capturing;
 static int objects;                 /* made and not given back */
 
-void simulated_submit(const std::function<void()> &call)
+void simulated_submit(bool kernel, const std::function<void()> &call)
 {
     if (capturing)
-        capturing->push_back(call);
+        capturing->push_back({call, kernel});
     else
         call();
 }
@@ -161,6 +161,17 @@ extern "C" {
 cudaError_t cudaGetDeviceCount(int *count) { return *count = 2, cudaSuccess; }
 cudaError_t cudaGetDevice(int *which) { return *which = device, cudaSuccess; }
 cudaError_t cudaSetDevice(int which) { return device = which, cudaSuccess; }
+cudaError_t cudaDriverGetVersion(int *version) { return *version = CUDART_VERSION, cudaSuccess; }
+cudaError_t cudaRuntimeGetVersion(int *version) { return *version = CUDART_VERSION, cudaSuccess; }
+
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int)
+{
+    memset(properties, 0, sizeof *properties);
+    strcpy(properties->name, "a simulated device");
+    properties->multiProcessorCount = 1;
+    return cudaSuccess;
+}
+
 cudaError_t cudaGetLastError() { return cudaSuccess; }
 const char *cudaGetErrorString(cudaError_t) { return "an error"; }
 const char *cudaGetErrorName(cudaError_t) { return "cudaErrorSimulated"; }
@@ -195,7 +206,7 @@ cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind)
 
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind, cudaStream_t)
 {
-    simulated_submit([=] { memcpy(to, from, bytes); });
+    simulated_submit(false, [=] { memcpy(to, from, bytes); });
     return cudaSuccess;
 }
 
@@ -203,7 +214,7 @@ cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_
                               size_t height, cudaMemcpyKind, cudaStream_t)
 {
     assert(width <= to_pitch && width <= from_pitch);
-    simulated_submit([=] {
+    simulated_submit(false, [=] {
         for (size_t i = 0; i < height; i++)
             memcpy(static_cast<char *>(to) + i * to_pitch, static_cast<const char *>(from) + i * from_pitch, width);
     });
@@ -223,7 +234,7 @@ cudaError_t cudaLaunchKernel(const void *function, dim3 grid, dim3 block, void *
     call.arena = *static_cast<unsigned char **>(arguments[0]);
     call.rows = *static_cast<int64_t *>(arguments[1]);
     assert(grid.x >= 1 && block.x >= 1 && block.x <= largest_block);
-    simulated_submit([=] { run_kernel(call, grid, block); });
+    simulated_submit(true, [=] { run_kernel(call, grid, block); });
     return cudaSuccess;
 }
 
@@ -244,6 +255,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) { return give_back(event); }
 cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned) { return cudaSuccess; }
 cudaError_t cudaEventRecord(cudaEvent_t, cudaStream_t) { return cudaSuccess; }
 cudaError_t cudaEventSynchronize(cudaEvent_t) { return cudaSuccess; }
+cudaError_t cudaEventElapsedTime(float *time, cudaEvent_t, cudaEvent_t) { return *time = 1, cudaSuccess; }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t)
 {
@@ -285,12 +297,27 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph)
     return cudaSuccess;
 }
 
+cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count)
+{
+    auto &work = *reinterpret_cast<simulated_work *>(graph);
+    *count = work.size();
+    for (size_t i = 0; nodes && i < *count; i++)
+        nodes[i] = reinterpret_cast<cudaGraphNode_t>(&work[i]);
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, cudaGraphNodeType *type)
+{
+    const bool kernel = reinterpret_cast<simulated_node *>(node)->kernel;
+    return *type = kernel ? cudaGraphNodeTypeKernel : cudaGraphNodeTypeMemcpy, cudaSuccess;
+}
+
 cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t) { return cudaSuccess; }
 
 cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t)
 {
-    for (const auto &call : *reinterpret_cast<simulated_work *>(graph))
-        call();
+    for (const auto &node : *reinterpret_cast<simulated_work *>(graph))
+        node.call();
     return cudaSuccess;
 }
 
