@@ -7,7 +7,7 @@
 struct call {
     struct lowering *lowering;
     const struct function *function;
-    struct span span;
+    struct span span, name_span;    /* of the whole call; of the function's name in it */
     /* by parameter */
     struct datum values[FUNCTION_PARAMETERS_MAX];   /* DATUM_NONE where it is left out */
     struct span spans[FUNCTION_PARAMETERS_MAX];
@@ -49,38 +49,57 @@ static bool is_kind(enum argument_kind kind, enum datum_kind given)
     return false;
 }
 
-static bool check_argument(struct lowering *lowering, const struct function *function,
-                           const struct parameter *parameter, struct datum datum, struct span span)
+/* Behind an error: how the call is written. A function of one argument needs no telling. */
+static void note_usage(const struct call *call)
 {
+    if (call->function->parameter_count > 1)
+        diag_note(call->lowering->diags, call->name_span, "it is called as %s", call->function->usage);
+}
+
+static void fail_kind(const struct call *call, const struct parameter *parameter, struct datum datum,
+                      struct span span)
+{
+    struct lowering *lowering = call->lowering;
+    if (!lowering_fails(lowering, span))
+        return;
+    diag_error(lowering->diags, DIAG_WRONG_KIND, span, "the argument '%s' of '%s' must be %s, not %s",
+               parameter->name, call->function->name, kind_text[parameter->kind], datum_text(lowering, datum));
+    note_usage(call);
+    lowering_places(lowering);
+}
+
+static bool check_argument(const struct call *call, const struct parameter *parameter, struct datum datum,
+                           struct span span)
+{
+    struct lowering *lowering = call->lowering;
     if (datum.kind == DATUM_WRONG)
         return false;
     if (!is_kind(parameter->kind, datum.kind)) {
-        LOWERING_FAIL(lowering, WRONG_KIND, span, "the argument '%s' of '%s' must be %s, not %s", parameter->name,
-                      function->name, kind_text[parameter->kind], datum_text(lowering, datum));
+        fail_kind(call, parameter, datum, span);
         return false;
     }
     if (parameter->kind == ARGUMENT_EPS && number_real(datum.number) < 0) {
         LOWERING_FAIL(lowering, BAD_ARGUMENT, span, "the argument '%s' of '%s' must not be negative",
-                      parameter->name, function->name);
+                      parameter->name, call->function->name);
         return false;
     }
     int64_t width;
-    const char *what = arena_format(lowering->arena, "the width of '%s'", function->name);
+    const char *what = arena_format(lowering->arena, "the width of '%s'", call->function->name);
     return parameter->kind != ARGUMENT_WIDTH || datum_width(lowering, datum, span, what, &width);
 }
 
+/* The first wrong argument ends it: where one is missing or stands elsewhere, all behind it look wrong. */
 static bool take_arguments(struct call *call, const struct args *args, const struct datum *data)
 {
-    bool sound = true;
     for (size_t i = 0; i < args->list.count; i++) {
         const struct arg *arg = &args->list.at[i];
         int at = arg->keyword.name ? function_parameter(call->function, arg->keyword.name->text) : (int)i;
-        const struct parameter *parameter = &call->function->parameters[at];
-        sound = check_argument(call->lowering, call->function, parameter, data[i], arg->value->span) && sound;
+        if (!check_argument(call, &call->function->parameters[at], data[i], arg->value->span))
+            return false;
         call->values[at] = data[i];
         call->spans[at] = arg->value->span;
     }
-    return sound;
+    return true;
 }
 
 static int parameter_index(const struct call *call, const char *name)
@@ -121,19 +140,30 @@ static bool truth_argument(const struct call *call, const char *name)
 
 /* ---- Parameters of the weights file ---- */
 
-/* The tensor that `keyword` names, or "p.suffix"; NULL after an error where neither is given. */
+static void fail_unnamed(const struct call *call, const char *keyword)
+{
+    struct lowering *lowering = call->lowering;
+    if (!lowering_fails(lowering, call->span))
+        return;
+    enum argument_kind kind = call->function->parameters[parameter_index(call, keyword)].kind;
+    diag_error(lowering->diags, DIAG_MISSING_PARAMETER, call->span,
+               "nothing names the %s of '%s': give \"name\", or %s=\"...\"%s", keyword, call->function->name, keyword,
+               kind == ARGUMENT_TRUTH_OR_STRING ? ", or bias=false" : "");
+    note_usage(call);
+    lowering_places(lowering);
+}
+
+/* The tensor that `keyword` names, or "name.suffix"; NULL after an error where neither is given. */
 static struct param *source(const struct call *call, const char *keyword, const char *suffix, int64_t rows,
                             int64_t cols, bool transposed, enum param_role role)
 {
     struct lowering *lowering = call->lowering;
-    int named = parameter_index(call, keyword), prefix = parameter_index(call, "p");
+    int named = parameter_index(call, keyword), prefix = parameter_index(call, "name");
     const char *tensor = call->values[named].string;
     struct span span = call->spans[named];
     if (call->values[named].kind != DATUM_STRING) {
         if (call->values[prefix].kind != DATUM_STRING) {
-            LOWERING_FAIL(lowering, MISSING_PARAMETER, call->span,
-                          "nothing names the %s of '%s': it needs \"p\", or %s=\"...\"", keyword,
-                          call->function->name, keyword);
+            fail_unnamed(call, keyword);
             return NULL;
         }
         tensor = arena_format(lowering->arena, "%s.%s", call->values[prefix].string, suffix);
@@ -154,7 +184,7 @@ static bool check_not_affine(const struct call *call)
     bool sound = true;
     for (int i = 0; i < call->function->parameter_count; i++) {
         const char *name = call->function->parameters[i].name;
-        bool names = call->values[i].kind == DATUM_STRING && strcmp(name, "p");
+        bool names = call->values[i].kind == DATUM_STRING && strcmp(name, "name");
         bool shifts = !strcmp(name, "offset") && number_argument(call, i) != 0;
         if (names || shifts) {
             LOWERING_FAIL(call->lowering, BAD_ARGUMENT, call->spans[i],
@@ -292,8 +322,7 @@ static struct datum call_concat(const struct call *call, const struct args *args
     size_t count = args->list.count;
     bool sound = true, tensors = false;
     for (size_t i = 0; i < count; i++) {
-        sound = check_argument(lowering, call->function, call->function->parameters, data[i],
-                               args->list.at[i].value->span) && sound;
+        sound = check_argument(call, call->function->parameters, data[i], args->list.at[i].value->span) && sound;
         tensors = tensors || data[i].kind == DATUM_TENSOR;
     }
     if (!sound)
@@ -349,7 +378,8 @@ static struct datum build(const struct call *call)
 struct datum call_function(struct lowering *lowering, const struct function *function, const struct expr *expr,
                            const struct datum *args)
 {
-    struct call call = {.lowering = lowering, .function = function, .span = expr->span};
+    struct call call = {.lowering = lowering, .function = function, .span = expr->span,
+                        .name_span = expr->call.function.span};
     if (function->variadic)
         return call_concat(&call, &expr->call.args, args);
     return take_arguments(&call, &expr->call.args, args) ? build(&call) : wrong;

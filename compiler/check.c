@@ -3,6 +3,7 @@
 #include "check.h"
 
 #include <string.h>
+#include <strings.h>
 
 #include "functions.h"
 #include "nearest.h"
@@ -57,11 +58,25 @@ static struct nearest find_nearest(struct checker *checker, const char *name,
     return nearest;
 }
 
+/* What Python writes for true and false. */
+static const char *find_truth(const char *name)
+{
+    if (!strcasecmp(name, "true"))
+        return "true";
+    return !strcasecmp(name, "false") || !strcmp(name, "None") ? "false" : NULL;
+}
+
 static void fail_undefined(struct checker *checker, const struct name *name, struct span span)
 {
     struct nearest nearest = find_nearest(checker, name->text, has_value);
+    const bool alone = checker->in_constants && !nearest.count;
+    const char *truth = find_truth(name->text);
+    if (truth) {
+        FAIL(checker, UNDEFINED_NAME, span, "'%s' has no value here; did you mean '%s'?", name->text, truth);
+        return;
+    }
     FAIL(checker, UNDEFINED_NAME, span, "'%s' has no value here%s", name->text,
-         nearest_text(checker->arena, &nearest));
+         alone ? ": a constant sees those above it" : nearest_text(checker->arena, &nearest));
 }
 
 static void check_name(struct checker *checker, const struct name *name, struct span span)
@@ -172,16 +187,31 @@ static size_t callee_places(const struct callee *callee)
     return callee->block ? callee_parameters(callee) : (size_t)function_places(callee->function);
 }
 
+/* The argument exists, but has no keyword: its place tells it. */
+static bool is_by_place(const struct callee *callee, const char *keyword)
+{
+    for (int i = 0; callee->function && i < callee->function->parameter_count; i++) {
+        if (!strcmp(callee->function->parameters[i].name, keyword))
+            return true;
+    }
+    return false;
+}
+
 static void fail_keyword(struct checker *checker, const struct callee *callee, const struct identifier *function,
                          const struct identifier *keyword)
 {
-    struct nearest nearest = nearest_to(keyword->name->text);
+    const char *text = keyword->name->text;
+    struct nearest nearest = nearest_to(text);
     for (size_t i = 0; i < callee_parameters(callee); i++) {
         if (find_parameter(callee, callee_parameter(callee, i)) >= 0)
             nearest_offer(&nearest, callee_parameter(callee, i));
     }
-    FAIL(checker, UNKNOWN_KEYWORD, keyword->span, "'%s' has no argument '%s'%s", function->name->text,
-         keyword->name->text, nearest_text(checker->arena, &nearest));
+    if (is_by_place(callee, text))
+        FAIL(checker, UNKNOWN_KEYWORD, keyword->span, "the argument '%s' of '%s' is told by its place, not by '%s='",
+             text, function->name->text, text);
+    else
+        FAIL(checker, UNKNOWN_KEYWORD, keyword->span, "'%s' has no argument '%s'%s", function->name->text, text,
+             nearest_text(checker->arena, &nearest));
     note_usage(checker, callee, function->span);
 }
 
@@ -253,11 +283,12 @@ static void fail_block_call(struct checker *checker, const struct block *block, 
 
 static void fail_function(struct checker *checker, const struct identifier *name)
 {
+    const char *advice = function_elsewhere(name->name->text);
     struct nearest nearest = find_nearest(checker, name->name->text, is_callable);
     for (int i = 0; i < function_count; i++)
         nearest_offer(&nearest, functions[i].name);
-    FAIL(checker, UNKNOWN_FUNCTION, name->span, "there is no function or block '%s'%s", name->name->text,
-         nearest_text(checker->arena, &nearest));
+    FAIL(checker, UNKNOWN_FUNCTION, name->span, "there is no function or block '%s'%s%s", name->name->text,
+         advice ? ": " : "", advice ? advice : nearest_text(checker->arena, &nearest));
 }
 
 /* A block hides the function of its name, in what stands below it. */
@@ -279,13 +310,30 @@ static bool find_callee(struct checker *checker, const struct identifier *name, 
     return function;
 }
 
+/* A bare name where a weight's name belongs: that is a string. */
+static bool lacks_quotes(const struct checker *checker, const struct callee *callee, const struct arg *arg, size_t i)
+{
+    int parameter = arg->keyword.name ? find_parameter(callee, arg->keyword.name->text) : (int)i;
+    if (!callee->function || arg->value->kind != EXPR_NAME || has_value(checker, arg->value->name->index) ||
+        parameter < 0 || parameter >= callee->function->parameter_count)
+        return false;
+    enum argument_kind kind = callee->function->parameters[parameter].kind;
+    return kind == ARGUMENT_STRING || (kind == ARGUMENT_TRUTH_OR_STRING && !find_truth(arg->value->name->text));
+}
+
 static void check_call(struct checker *checker, const struct expr *call)
 {
-    struct callee callee;
+    struct callee callee = {.function = NULL};
     if (find_callee(checker, &call->call.function, &callee))
         check_arguments(checker, &callee, call);
-    for (size_t i = 0; i < call->call.args.list.count; i++)
-        check_expr(checker, call->call.args.list.at[i].value);
+    for (size_t i = 0; i < call->call.args.list.count; i++) {
+        const struct arg *arg = &call->call.args.list.at[i];
+        if (lacks_quotes(checker, &callee, arg, i))
+            FAIL(checker, UNDEFINED_NAME, arg->value->span, "'%s' has no value here; names of weights stand in quotes: \"%s\"",
+                 arg->value->name->text, arg->value->name->text);
+        else
+            check_expr(checker, arg->value);
+    }
 }
 
 /* ---- Expressions ---- */
@@ -351,12 +399,37 @@ static void check_assignment(struct checker *checker, const struct stmt *stmt)
         checker->scopes[stmt->target.name->index] = checker->scope;
 }
 
+/* Other people's names of the types, in any case. */
+static const char *find_type(const char *name)
+{
+    static const struct { const char *other, *type; } types[] = {
+        {"f32", "f32"}, {"float32", "f32"}, {"fp32", "f32"}, {"float", "f32"}, {"single", "f32"},
+        {"f16", "f16"}, {"float16", "f16"}, {"fp16", "f16"}, {"half", "f16"},
+        {"bf16", "bf16"}, {"bfloat16", "bf16"}, {"bfloat", "bf16"},
+        {"tf32", "tf32"}, {"tfloat32", "tf32"}, {"tensorfloat32", "tf32"},
+    };
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        if (!strcasecmp(types[i].other, name))
+            return types[i].type;
+    }
+    return NULL;
+}
+
+static void fail_type(struct checker *checker, const struct identifier *type, bool of_model)
+{
+    const char *meant = find_type(type->name->text);
+    if (meant && (of_model || strcmp(meant, "tf32")))
+        FAIL(checker, UNKNOWN_TYPE, type->span, "there is no type '%s'; did you mean '%s'?", type->name->text, meant);
+    else
+        FAIL(checker, UNKNOWN_TYPE, type->span, "there is no type '%s': %s", type->name->text,
+             of_model ? "models are f32, tf32, f16 or bf16" : "inputs and outputs are f32, f16 or bf16");
+}
+
 static void check_port_type(struct checker *checker, const struct identifier *type)
 {
     enum dtype dtype;
     if (type->name && (!dtype_parse(type->name->text, &dtype) || dtype == DTYPE_TF32))
-        FAIL(checker, UNKNOWN_TYPE, type->span, "there is no type '%s': inputs and outputs are f32, f16 or bf16",
-             type->name->text);
+        fail_type(checker, type, false);
 }
 
 static void check_output(struct checker *checker, const struct stmt *stmt)
@@ -396,8 +469,7 @@ static void check_stmt(struct checker *checker, const struct stmt *stmt)
         break;
     case STMT_DTYPE:
         if (!dtype_parse(stmt->type.name->text, &(enum dtype){DTYPE_F32}))
-            FAIL(checker, UNKNOWN_TYPE, stmt->type.span, "there is no type '%s': models are f32, tf32, f16 or bf16",
-                 stmt->type.name->text);
+            fail_type(checker, &stmt->type, true);
         break;
     }
 }

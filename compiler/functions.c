@@ -1,6 +1,7 @@
 /* The table of functions. */
 #include "functions.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #define TENSOR(name)            {name, ARGUMENT_TENSOR, USE_PLACE, true, 0}
@@ -11,20 +12,20 @@
 #define EPS(fallback)           {"eps", ARGUMENT_EPS, USE_BOTH, false, fallback}
 #define TRUTH(name, fallback)   {name, ARGUMENT_TRUTH, USE_BOTH, false, fallback}
 #define BIAS                    {"bias", ARGUMENT_TRUTH_OR_STRING, USE_BOTH, false, true}
-#define PREFIX                  {"p", ARGUMENT_STRING, USE_PLACE, false, 0}
+#define PREFIX                  {"name", ARGUMENT_STRING, USE_PLACE, false, 0}
 #define STRING(name)            {name, ARGUMENT_STRING, USE_KEYWORD, false, 0}
 
 /* A function of one tensor. */
 #define SIMPLE(name, op)        {name, name "(x)", op, false, 1, {TENSOR("x")}}
 
 const struct function functions[] = {
-    {"linear", "linear(x, out, \"p\", bias=true, transposed=false)", OP_LINEAR, false, 6,
+    {"linear", "linear(x, out, \"name\", bias=true, transposed=false)", OP_LINEAR, false, 6,
      {TENSOR("x"), WIDTH("out"), PREFIX, BIAS, TRUTH("transposed", false), STRING("weight")}},
-    {"layernorm", "layernorm(x, \"p\", eps=1e-5, affine=true, bias=true)", OP_LAYERNORM, false, 6,
+    {"layernorm", "layernorm(x, \"name\", eps=1e-5, affine=true, bias=true)", OP_LAYERNORM, false, 6,
      {TENSOR("x"), PREFIX, EPS(1e-5), TRUTH("affine", true), BIAS, STRING("weight")}},
-    {"rmsnorm", "rmsnorm(x, \"p\", eps=1e-6, offset=0, affine=true)", OP_RMSNORM, false, 6,
+    {"rmsnorm", "rmsnorm(x, \"name\", eps=1e-6, offset=0, affine=true)", OP_RMSNORM, false, 6,
      {TENSOR("x"), PREFIX, EPS(1e-6), OPTION("offset", 0), TRUTH("affine", true), STRING("weight")}},
-    {"batchnorm", "batchnorm(x, \"p\", eps=1e-5)", OP_AFFINE, false, 7,
+    {"batchnorm", "batchnorm(x, \"name\", eps=1e-5)", OP_AFFINE, false, 7,
      {TENSOR("x"), PREFIX, EPS(1e-5), STRING("weight"), STRING("bias"), STRING("mean"), STRING("var")}},
     {"param", "param(\"name\", n)", OP_PARAM, false, 2,
      {{"name", ARGUMENT_STRING, USE_PLACE, true, 0}, WIDTH("n")}},
@@ -60,6 +61,64 @@ const struct function functions[] = {
 };
 
 const int function_count = sizeof functions / sizeof *functions;
+
+/* Names that PyTorch has for what is written otherwise here, in lower case and without '_'. */
+static const struct { const char *names, *advice; } elsewhere[] = {
+    {"cat concatenate hstack", "write concat(a, b, ...)"},
+    {"dense fc fullyconnected", "write linear(x, out, \"name\")"},
+    {"batchnorm1d", "write batchnorm(x, \"name\")"},
+    {"dropout dropout1d alphadropout featurealphadropout", "leave it out, it does nothing at inference"},
+    {"flatten view reshape squeeze unsqueeze contiguous", "leave it out, a sample is one row already"},
+    {"sequential", "write one statement after the other"},
+    {"add", "write a + b"},
+    {"sub subtract", "write a - b"},
+    {"mul multiply", "write a * b"},
+    {"div divide", "write a / b"},
+    {"neg negative", "write -x"},
+    {"pow square", "write x * x"},
+    {"rsqrt", "write 1 / sqrt(x)"},
+    {"reciprocal", "write 1 / x"},
+    {"matmul mm bmm einsum", "write linear for weights, dot(a, b) for two rows"},
+    {"max", "write maximum(a, b)"},
+    {"min", "write minimum(a, b)"},
+    {"split chunk narrow", "write slices: x[begin:end]"},
+    {"parameter", "write param(\"name\", n)"},
+    {"swish", "write silu(x)"},
+    {"hardtanh clip", "write clamp(x, lo, hi)"},
+    {"glu", "write a * sigmoid(b)"},
+    {"logsigmoid", "write -softplus(-x)"},
+    {"softsign", "write x / (1 + abs(x))"},
+    {"prelu", "write maximum(x, 0) + param(\"name\", n) * minimum(x, 0)"},
+    {"selu", "write 1.0507009873554805 * elu(x, 1.6732632423543772)"},
+};
+
+enum { LONGEST_ELSEWHERE = 32 };
+
+static bool is_word_of(const char *words, const char *word)
+{
+    size_t length = strlen(word);
+    for (const char *at = words; (at = strstr(at, word)); at += length) {
+        if ((at == words || at[-1] == ' ') && (at[length] == ' ' || !at[length]))
+            return true;
+    }
+    return false;
+}
+
+const char *function_elsewhere(const char *name)
+{
+    char word[LONGEST_ELSEWHERE + 1];
+    size_t length = 0;
+    for (; *name && length < LONGEST_ELSEWHERE; name++) {
+        if (*name != '_')
+            word[length++] = (char)tolower((unsigned char)*name);
+    }
+    word[length] = '\0';
+    for (size_t i = 0; length && !*name && i < sizeof elsewhere / sizeof *elsewhere; i++) {
+        if (is_word_of(elsewhere[i].names, word))
+            return elsewhere[i].advice;
+    }
+    return NULL;
+}
 
 const struct function *function_find(const char *name)
 {

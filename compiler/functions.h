@@ -33,7 +33,7 @@ enum { FUNCTION_PARAMETERS_MAX = 8 };
 
 struct function {
     const char *name;
-    const char *usage;              /* "linear(x, out, \"p\", bias=true, transposed=false)" */
+    const char *usage;              /* "linear(x, out, \"name\", bias=true, transposed=false)" */
     enum op op;                     /* OP_AFFINE: batchnorm */
     bool variadic;                  /* the only parameter may be given any number of times */
     int parameter_count;
@@ -44,6 +44,7 @@ extern const struct function functions[];
 extern const int function_count;
 
 const struct function *function_find(const char *name);                             /* or NULL */
+const char *function_elsewhere(const char *name);           /* "write a + b" for PyTorch's add; or NULL */
 int function_parameter(const struct function *function, const char *keyword);       /* or -1 */
 int function_places(const struct function *function);       /* parameters that can be given by place */
 

@@ -1,5 +1,6 @@
 #include "nearest.h"
 
+#include <ctype.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,18 +14,22 @@ struct nearest nearest_to(const char *name)
     return (struct nearest){.name = name};
 }
 
-/* Letters to insert, delete or replace; one row of the usual table at a time. */
-static int edit_distance(const char *a, const char *b)
+static bool is_same_letter(char a, char b)
+{
+    return tolower((unsigned char)a) == tolower((unsigned char)b);
+}
+
+/* Letters to insert, delete or replace, whatever their case; one row of the usual table at a time. */
+static int edit_distance(const char *a, int a_length, const char *b, int length)
 {
     int row[LONGEST + 1];
-    const int length = (int)strlen(b);
     for (int j = 0; j <= length; j++)
         row[j] = j;
-    for (int i = 1; a[i - 1]; i++) {
+    for (int i = 1; i <= a_length; i++) {
         int diagonal = row[0];
         row[0] = i;
         for (int j = 1; j <= length; j++) {
-            int replaced = diagonal + (a[i - 1] != b[j - 1]);
+            int replaced = diagonal + !is_same_letter(a[i - 1], b[j - 1]);
             int other = 1 + (row[j] < row[j - 1] ? row[j] : row[j - 1]);
             diagonal = row[j];
             row[j] = replaced < other ? replaced : other;
@@ -39,16 +44,24 @@ static bool ends_with_part(const char *name, const char *part)
     return tail && tail < length && name[length - tail - 1] == '.' && !strcmp(name + length - tail, part);
 }
 
+/* The length without a last part that both have: that "bn.weight" ends like "fc.weight" says nothing. */
+static int telling_length(const char *name, const char *other)
+{
+    const char *part = strrchr(name, '.'), *other_part = strrchr(other, '.');
+    bool shared = part && other_part && !strcmp(part, other_part);
+    return (int)(shared ? (size_t)(part - name) : strlen(name));
+}
+
 /* -1: not near. A name that only lacks or has a prefix ("model.fc.weight") is nearest of all. */
 static int distance_between(const char *name, const char *candidate)
 {
     if (ends_with_part(name, candidate) || ends_with_part(candidate, name))
         return 0;
-    size_t length = strlen(name), other = strlen(candidate);
-    const int most = length < 6 ? 1 + (int)length / 3 : (int)length / 3;
-    if (length > LONGEST || other > LONGEST || abs((int)length - (int)other) > most)
+    const int length = telling_length(name, candidate), other = telling_length(candidate, name);
+    const int most = length < 6 ? 1 + length / 3 : length / 3;
+    if (length > LONGEST || other > LONGEST || abs(length - other) > most)
         return -1;
-    int distance = edit_distance(name, candidate);
+    int distance = edit_distance(name, length, candidate, other);
     return distance <= most ? distance : -1;
 }
 
@@ -75,7 +88,8 @@ void nearest_offer(struct nearest *nearest, const char *candidate)
 const char *nearest_text(struct arena *arena, const struct nearest *nearest)
 {
     const char *text = "";
-    for (int i = 0; i < nearest->count; i++)
+    const bool exact = nearest->count && !nearest->distance[0];     /* then others are no help */
+    for (int i = 0; i < nearest->count && !(exact && nearest->distance[i]); i++)
         text = arena_format(arena, "%s%s%s", text, i ? ", " : "; did you mean ", quote(arena, nearest->found[i]));
     return nearest->count ? arena_format(arena, "%s?", text) : text;
 }

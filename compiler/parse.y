@@ -3,6 +3,9 @@
 %code requires {
 #include "ast.h"
 
+/* What is written otherwise in other languages, and reported once. */
+enum habit { HABIT_QUOTES, HABIT_COMMENT, HABIT_FOR, HABIT_COUNT };
+
 /* What scanner and parser share beside the tokens. */
 struct parser {
     struct arena *arena;
@@ -10,7 +13,10 @@ struct parser {
     struct spec *spec;
     uint32_t position;              /* of the scanner */
     uint32_t last_end;              /* of the token before the one that is looked at */
+    int statement;                  /* the token that began the statement which is being read */
+    bool at_statement;              /* the next token begins one */
     bool too_deep;                  /* reported */
+    bool reported[HABIT_COUNT];
     uint32_t string_begin;          /* of the string that is being read */
     struct string *string;
     VEC(char) text;
@@ -246,6 +252,15 @@ stmt
         $$ = ast_stmt(parser->spec, ARENA, STMT_REPEAT, @$);
         $$->body = $stmts;
     }
+| misplaced                                         { $$ = ast_stmt(parser->spec, ARENA, STMT_ASSIGN, @$); }
+;
+
+/* Whole, so that one error is enough. */
+misplaced
+: "block" name "(" params ")" "{" stmts result "}"
+    { diag_error(parser->diags, DIAG_SYNTAX, @1, "a block stands outside the model and other blocks, above them"); }
+| "const" constants ";"
+    { diag_error(parser->diags, DIAG_SYNTAX, @1, "a constant stands outside the model and the blocks"); }
 ;
 
 expr
@@ -299,6 +314,9 @@ static int yylex(YYSTYPE *value, YYLTYPE *span, struct parser *parser, void *sca
     int token = lex_token(value, span, scanner);
     if (token == TOKEN_END)
         *span = (struct span){parser->last_end, parser->last_end};
+    if (parser->at_statement)
+        parser->statement = token;
+    parser->at_statement = token == TOKEN_SEMICOLON || token == TOKEN_OPEN_BRACE || token == TOKEN_CLOSE_BRACE;
     return token;
 }
 
@@ -341,7 +359,7 @@ static void yyerror(const YYLTYPE *span, struct parser *parser, void *scanner, c
 static const struct {
     yysymbol_kind_t trigger;
     const char *phrase;             /* NULL: leave the tokens out */
-    yysymbol_kind_t members[8];     /* up to the first 0 */
+    yysymbol_kind_t members[10];    /* up to the first 0 */
 } groups[] = {
     {YYSYMBOL_NUMBER, "an expression",
      {YYSYMBOL_NAME, YYSYMBOL_NUMBER, YYSYMBOL_STRING, YYSYMBOL_OPEN_PAREN, YYSYMBOL_MINUS, YYSYMBOL_TRUE,
@@ -351,13 +369,48 @@ static const struct {
       YYSYMBOL_EQUALS}},
     {YYSYMBOL_REPEAT, "a statement",
      {YYSYMBOL_NAME, YYSYMBOL_REPEAT, YYSYMBOL_BATCH, YYSYMBOL_DTYPE, YYSYMBOL_WEIGHTS, YYSYMBOL_INPUT,
-      YYSYMBOL_OUTPUT}},
+      YYSYMBOL_OUTPUT, YYSYMBOL_BLOCK, YYSYMBOL_CONST}},
+};
+
+/* Mistakes that are told by the token found, by what could have come, and by the statement they are in. */
+static const char a_slice[] = "a slice is x[begin:end]: columns begin .. end - 1, from 0";
+static const char a_row[] = "an input gives the width of a row only: f32[64]";
+static const char an_input[] = "an input is written as input x: f32[64];";
+static const struct {
+    yysymbol_kind_t found, expected;
+    int statement;                  /* 0: any */
+    const char *text;
+} hints[] = {
+    {YYSYMBOL_OPEN_BRACKET, YYSYMBOL_EQUALS, TOKEN_OUTPUT, "an output's width follows from its value"},
+    {YYSYMBOL_COMMA, YYSYMBOL_CLOSE_BRACKET, TOKEN_INPUT, a_row},
+    {YYSYMBOL_COLON, YYSYMBOL_CLOSE_BRACKET, TOKEN_INPUT, a_row},
+    {YYSYMBOL_CLOSE_BRACKET, YYSYMBOL_NUMBER, TOKEN_INPUT, a_row},
+    {YYSYMBOL_COLON, YYSYMBOL_NUMBER, TOKEN_INPUT, a_row},
+    {YYSYMBOL_SEMICOLON, YYSYMBOL_COLON, TOKEN_INPUT, an_input},
+    {YYSYMBOL_OPEN_BRACKET, YYSYMBOL_COLON, TOKEN_INPUT, an_input},
+    {YYSYMBOL_SEMICOLON, YYSYMBOL_OPEN_BRACKET, TOKEN_INPUT, an_input},
+    {YYSYMBOL_CLOSE_BRACKET, YYSYMBOL_COLON, 0, a_slice},
+    {YYSYMBOL_COMMA, YYSYMBOL_COLON, 0, a_slice},
+    {YYSYMBOL_CLOSE_BRACKET, YYSYMBOL_NUMBER, 0, a_slice},
+    {YYSYMBOL_COLON, YYSYMBOL_NUMBER, 0, a_slice},
+    {YYSYMBOL_COLON, YYSYMBOL_CLOSE_BRACKET, 0, a_slice},
+    {YYSYMBOL_COMMA, YYSYMBOL_CLOSE_BRACKET, 0, a_slice},
+    {YYSYMBOL_OPEN_PAREN, YYSYMBOL_EQUALS, TOKEN_NAME, "a statement gives its value a name: h = relu(x);"},
+    {YYSYMBOL_INPUT, YYSYMBOL_REPEAT, 0, "inputs stand in the model, not in a block or a repeat"},
+    {YYSYMBOL_OUTPUT, YYSYMBOL_REPEAT, 0, "outputs stand in the model, not in a block or a repeat"},
+    {YYSYMBOL_BATCH, YYSYMBOL_REPEAT, 0, "'batch' stands in the model, not in a block or a repeat"},
+    {YYSYMBOL_DTYPE, YYSYMBOL_REPEAT, 0, "'dtype' stands in the model, not in a block or a repeat"},
+    {YYSYMBOL_WEIGHTS, YYSYMBOL_REPEAT, 0, "'weights' stands in the model, not in a block or a repeat"},
+    {YYSYMBOL_RETURN, YYSYMBOL_REPEAT, 0, "'return' stands at the end of a block"},
+    {YYSYMBOL_TRUE, YYSYMBOL_NUMBER, 0, "'true' is an argument of functions only"},
+    {YYSYMBOL_FALSE, YYSYMBOL_NUMBER, 0, "'false' is an argument of functions only"},
 };
 
 enum { MOST_EXPECTED = 5, MOST_QUOTED = 40 };
 
 struct expectation {
-    bool of[YYNTOKENS];             /* by symbol */
+    bool can[YYNTOKENS];            /* by symbol: it could come here */
+    bool of[YYNTOKENS];             /* the same without those that a phrase stands for */
     const char *phrases[MOST_EXPECTED];
     int phrase_count;
 };
@@ -368,7 +421,7 @@ static struct expectation find_expectation(const yypcontext_t *context)
     yysymbol_kind_t symbols[YYNTOKENS];
     int count = yypcontext_expected_tokens(context, symbols, YYNTOKENS);
     for (int i = 0; i < count; i++)
-        expected.of[symbols[i]] = true;
+        expected.can[symbols[i]] = expected.of[symbols[i]] = true;
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
         if (!expected.of[groups[i].trigger])
             continue;
@@ -420,6 +473,25 @@ static bool is_reserved(yysymbol_kind_t symbol)
     return symbol >= YYSYMBOL_MODEL && symbol <= YYSYMBOL_FALSE;
 }
 
+static const char *find_hint(const struct parser *parser, yysymbol_kind_t found, const struct expectation *expected)
+{
+    for (size_t i = 0; i < sizeof hints / sizeof *hints; i++) {
+        if (hints[i].found == found && expected->can[hints[i].expected] &&
+            (!hints[i].statement || hints[i].statement == parser->statement))
+            return hints[i].text;
+    }
+    return NULL;
+}
+
+/* A reserved word where a name could be; at the begin of a line it is likelier that what was before it is unfinished. */
+static bool is_misused(const struct parser *parser, yysymbol_kind_t symbol, struct span span,
+                       const struct expectation *expected)
+{
+    const char *between = parser->spec->source->text + parser->last_end;
+    return is_reserved(symbol) && expected->can[YYSYMBOL_NAME] && !expected->can[YYSYMBOL_REPEAT] &&
+           !memchr(between, '\n', span.begin - parser->last_end);
+}
+
 static int yyreport_syntax_error(const yypcontext_t *context, struct parser *parser, void *scanner)
 {
     (void)scanner;
@@ -427,13 +499,15 @@ static int yyreport_syntax_error(const yypcontext_t *context, struct parser *par
     struct span span = *yypcontext_location(context);
     struct expectation expected = find_expectation(context);
     const char *found = symbol == YYSYMBOL_YYEOF ? yysymbol_name(symbol) : token_text(parser, span);
-    const char *list = expectation_text(parser->arena, &expected);
+    const char *list = expectation_text(parser->arena, &expected), *hint = find_hint(parser, symbol, &expected);
+    const char *why = is_misused(parser, symbol, span, &expected) ? ": the word is reserved" : "";
     bool closes = expected.of[YYSYMBOL_SEMICOLON] || expected.of[YYSYMBOL_CLOSE_PAREN] ||
                   expected.of[YYSYMBOL_CLOSE_BRACKET];
-    if (closes && !expected.phrase_count)       /* what is missing belongs behind the token before */
+    if (closes && !expected.phrase_count && !hint)      /* what is missing belongs behind the token before */
         span = (struct span){parser->last_end, parser->last_end};
-    const char *why = is_reserved(symbol) && expected.of[YYSYMBOL_NAME] ? ": the word is reserved" : "";
-    if (list)
+    if (hint)
+        diag_error(parser->diags, DIAG_SYNTAX, span, "%s", hint);
+    else if (list)
         diag_error(parser->diags, DIAG_SYNTAX, span, "expected %s before %s%s", list, found, why);
     else
         diag_error(parser->diags, DIAG_SYNTAX, span, "unexpected %s%s", found, why);

@@ -3,6 +3,8 @@
 #include "weights.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "convert.h"
 #include "nearest.h"
@@ -28,17 +30,112 @@ static bool is_vector(const struct tensor *tensor, int64_t size)
     return tensor->rank == 1 && tensor->shape[0] == size;
 }
 
-static bool check_exists(const struct weights *weights, const struct param *source, struct diags *diags)
+/* ---- Tensors that are not there ---- */
+
+enum { LISTED_MAX = 4, SUGGESTIONS_MAX = 20 };
+
+struct absent {
+    const struct param *source;
+    size_t order;
+};
+
+struct absents {
+    VEC(struct absent) list;
+    int suggestions;                /* made so far: each one reads every name of the file */
+};
+
+static int compare_absents(const void *left, const void *right)
 {
-    if (safetensors_find(&weights->file, source->tensor))
-        return true;
-    struct nearest nearest = nearest_to(source->tensor);
+    const struct absent *a = left, *b = right;
+    if (a->source->span.begin != b->source->span.begin)
+        return a->source->span.begin < b->source->span.begin ? -1 : 1;
+    return a->order < b->order ? -1 : a->order > b->order;
+}
+
+static size_t prefix_length(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    return dot ? (size_t)(dot - name) : 0;
+}
+
+static bool is_of_one_prefix(const char *a, const char *b)
+{
+    size_t length = prefix_length(a);
+    return length && length == prefix_length(b) && !strncmp(a, b, length);
+}
+
+/* Weight, bias, mean, variance: the order of the roles, among tensors of one prefix. */
+static void sort_by_role(struct absent *absent, size_t count)
+{
+    for (size_t i = 1; i < count; i++) {
+        for (size_t j = i; j && absent[j].source->role < absent[j - 1].source->role &&
+                           is_of_one_prefix(absent[j].source->tensor, absent[j - 1].source->tensor); j--) {
+            struct absent other = absent[j];
+            absent[j] = absent[j - 1];
+            absent[j - 1] = other;
+        }
+    }
+}
+
+/* "'a', 'b' and 7 more" */
+static const char *list_text(struct arena *arena, const struct absent *absent, size_t count)
+{
+    size_t shown = count <= LISTED_MAX ? count : LISTED_MAX;
+    const char *text = quote(arena, absent[0].source->tensor);
+    for (size_t i = 1; i < shown; i++)
+        text = arena_format(arena, "%s%s%s", text, i + 1 < count ? ", " : " and ",
+                            quote(arena, absent[i].source->tensor));
+    return shown < count ? arena_format(arena, "%s and %zu more", text, count - shown) : text;
+}
+
+/* For "fc.weight.weight", where the file has "fc.weight": "fc" should have been given. */
+static const char *find_prefix(const struct weights *weights, const char *tensor)
+{
+    const char *given = arena_copy(weights->arena, tensor, prefix_length(tensor));
+    if (!prefix_length(given) || !safetensors_find(&weights->file, given))
+        return NULL;
+    return arena_copy(weights->arena, given, prefix_length(given));
+}
+
+static const char *suggestion_text(const struct weights *weights, const char *tensor)
+{
+    const char *prefix = find_prefix(weights, tensor);
+    if (prefix)
+        return arena_format(weights->arena, "; give the prefix %s", quote(weights->arena, prefix));
+    struct nearest nearest = nearest_to(tensor);
     for (size_t i = 0; i < weights->file.count; i++)
         nearest_offer(&nearest, weights->file.tensors[i].name);
-    diag_error(diags, DIAG_TENSOR_MISSING, source->span, "%s needs %s, which is not in '%s'%s", source->user,
-               quote(weights->arena, source->tensor), weights->path, nearest_text(weights->arena, &nearest));
-    return false;
+    return nearest_text(weights->arena, &nearest);
 }
+
+/* What one place of the spec asks for in vain is one error. */
+static void fail_absent(const struct weights *weights, struct absents *absents, size_t first, size_t count,
+                        struct diags *diags)
+{
+    struct absent *absent = &absents->list.at[first];
+    sort_by_role(absent, count);
+    const char *suggestion = "";
+    if (absents->suggestions++ < SUGGESTIONS_MAX)
+        suggestion = suggestion_text(weights, absent->source->tensor);
+    diag_error(diags, DIAG_TENSOR_MISSING, absent->source->span, "%s needs %s, which %s not in '%s'%s",
+               absent->source->user, list_text(weights->arena, absent, count), count == 1 ? "is" : "are",
+               weights->path, suggestion);
+}
+
+static void fail_absents(const struct weights *weights, struct absents *absents, struct diags *diags)
+{
+    if (!absents->list.count)
+        return;
+    qsort(absents->list.at, absents->list.count, sizeof *absents->list.at, compare_absents);
+    for (size_t first = 0, end; first < absents->list.count; first = end) {
+        uint32_t begin = absents->list.at[first].source->span.begin;
+        for (end = first + 1; end < absents->list.count && absents->list.at[end].source->span.begin == begin;)
+            end++;
+        fail_absent(weights, absents, first, end - first, diags);
+    }
+}
+
+/* ---- Tensors that are ---- */
 
 static bool check_dtype(const struct weights *weights, const struct param *source, const struct tensor *tensor,
                         struct diags *diags)
@@ -90,14 +187,16 @@ static bool check_shape(const struct weights *weights, const struct param *sourc
 bool weights_check(const struct weights *weights, const struct graph *graph, struct diags *diags)
 {
     bool good = true;
+    struct absents absents = {.suggestions = 0};
     for (size_t i = 0; weights->path && i < graph->sources.count; i++) {
         const struct param *source = graph->sources.at[i];
-        if (!check_exists(weights, source, diags)) {
-            good = false;
-            continue;
-        }
         const struct tensor *tensor = safetensors_find(&weights->file, source->tensor);
-        good &= check_shape(weights, source, tensor, diags) && check_dtype(weights, source, tensor, diags);
+        struct absent absent = {source, i};
+        if (tensor)
+            good &= check_shape(weights, source, tensor, diags) && check_dtype(weights, source, tensor, diags);
+        else
+            VEC_PUSH(weights->arena, &absents.list, absent);
     }
-    return good;
+    fail_absents(weights, &absents, diags);
+    return good && !absents.list.count;
 }

@@ -259,8 +259,8 @@ static void test_check_did_you_mean(void **state)
     add_f32(&file, "gain", "[1]", ones, 1);
     struct weights *weights = open_file(&file);
     vector("fc1.weight", 1, ROLE_NORM_WEIGHT);
-    vector("layernorm", 1, ROLE_NORM_WEIGHT);
-    vector("zzzz", 1, ROLE_NORM_WEIGHT);
+    row("layernorm", 1);
+    matrix("zzzz", 1, 1, false);
     assert_false(weights_check(weights, graph, diags));
     const char *text = messages();
     assert_says(text, "; did you mean 'model.fc1.weight'? [tensor-missing]");
