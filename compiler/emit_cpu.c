@@ -80,15 +80,17 @@ static void emit_arena(struct emitter *e, const struct plan *plan)
 {
     if (!plan->arena_bytes)
         return;
-    emit_line(e, "/* Values between steps, for up to %" PRId64 " rows: [width], and the steps in which each is alive. */",
+    emit_line(e, "/* Values between steps, for up to %" PRId64 " rows: the width of each, how far apart its rows are where that",
               plan->max_batch);
+    emit_line(e, " * is more (a part of another value), and the steps between which it must stay. */");
     emit_line(e, "MLP_ALIGN(%" PRId64 ") static float arena[%" PRId64 "];", plan->alignment, plan->arena_bytes / 4);
     for (size_t i = 0; i < plan->values.count; i++) {
         const struct value *value = &plan->values.at[i];
         const struct buffer *buffer = buffer_of(plan, value);
+        const char *apart = value->ld > value->width ? arena_format(e->arena, ", rows %" PRId64 " apart", value->ld) : "";
         if (buffer->place == PLACE_ARENA)
-            emit_line(e, "static float *const v_%s = arena + %" PRId64 "; /* [%" PRId64 "] %d to %d */", value->name,
-                      buffer->offset / 4 + value->column, value->width, buffer->first, buffer->last);
+            emit_line(e, "static float *const v_%s = arena + %" PRId64 "; /* [%" PRId64 "]%s, steps %d to %d */", value->name,
+                      buffer->offset / 4 + value->column, value->width, apart, buffer->first, buffer->last);
     }
     emit_blank(e);
 }
@@ -132,6 +134,7 @@ struct step_emitter {
     const struct plan *plan;
     const struct step *step;
     const struct value *out;
+    const struct value *sums;       /* where a product leaves its sums: the output, or f32 apart */
 };
 
 static const char *operand_c(const struct step_emitter *s, struct operand operand)
@@ -239,16 +242,19 @@ static void open_columns(const struct step_emitter *s, int64_t width)
     emit_open(s->e, "for (size_t j = 0; j < %" PRId64 "; j++) {", width);
 }
 
-/* Bias, activation, residual and rounding, in place of what the product left. */
+/* Bias, activation, residual and rounding of what the product left, in place or from its sums. */
 static void emit_finish(const struct step_emitter *s)
 {
     const struct step *step = s->step;
-    bool bias = step->tape.at[0].in[2].kind == OPERAND_PARAM;
+    bool bias = step->tape.at[0].in[2].kind == OPERAND_PARAM, apart = s->sums != s->out;
     if (!bias && step->tape.count == 1 && stored_as_is(s))
         return;
     open_rows(s, 1);
+    if (apart)
+        emit_line(s->e, "const float *const sums = %s + r * %" PRId64 ";", base_of(s->e->arena, s->plan, s->sums),
+                  s->sums->ld);
     open_columns(s, s->out->width);
-    emit_line(s->e, bias ? "const float t0 = y[j] + %s;" : "const float t0 = y[j];%s",
+    emit_line(s->e, bias ? "const float t0 = %s[j] + %s;" : "const float t0 = %s[j];%s", apart ? "sums" : "y",
               operand_c(s, step->tape.at[0].in[2]));
     emit_element_ops(s, 1, step->tape.count);
     emit_line(s->e, "y[j] = %s;", stored_c(s, arena_format(s->e->arena, "t%zu", step->tape.count - 1)));
@@ -262,7 +268,7 @@ static void emit_product(const struct step_emitter *s)
     const struct value *x = &s->plan->values.at[linear->in[0].index];
     emit_line(s->e, "mlp_product(rows, %" PRId64 ", %" PRId64 ", %s, %" PRId64 ", p_%s, %s, %" PRId64 ");", s->step->n,
               s->step->k, base_of(s->e->arena, s->plan, x), x->ld, s->plan->params.at[linear->in[1].index].name,
-              base_of(s->e->arena, s->plan, s->out), s->out->ld);
+              base_of(s->e->arena, s->plan, s->sums), s->sums->ld);
     emit_finish(s);
 }
 
@@ -367,7 +373,8 @@ static void emit_elements(const struct step_emitter *s)
 
 static void emit_step(struct emitter *e, const struct plan *plan, const struct step *step)
 {
-    struct step_emitter s = {e, plan, step, &plan->values.at[step->out]};
+    struct step_emitter s = {e, plan, step, &plan->values.at[step->out],
+                             &plan->values.at[step->sums < 0 ? step->out : step->sums]};
     emit_line(e, "/* %s -- %s:%d */", emit_comment(e->arena, step->text), emit_comment(e->arena, plan->spec), step->line);
     emit_line(e, "static void %s(size_t rows)", step->function);
     emit_open(e, "{");
@@ -397,13 +404,15 @@ static void emit_forward(struct emitter *e, const struct plan *plan)
 
 /* ---- the library's functions ---- */
 
+static const char no_weights[] = "give a packed weights file to init or load_weights";
+
 static void emit_init(struct emitter *e, const struct plan *plan, bool embedded)
 {
     const char *name = plan->prefix;
     bool weights = plan->weights_bytes > 0;
     emit_line(e, "mlp_status %s_init(const mlp_options *options)", name);
     emit_open(e, "{");
-    emit_line(e, "mlp_status status = mlp_enter_any(&network);");
+    emit_line(e, "mlp_status status = mlp_enter_init(&network);");
     emit_line(e, "if (status != MLP_OK)");
     emit_line(e, "    return status;");
     if (weights && embedded) {
@@ -447,7 +456,7 @@ static void emit_run(struct emitter *e, const struct plan *plan)
     emit_line(e, "    status = mlp_fail(&network, MLP_BAD_ARGUMENT, \"an array is NULL\");");
     if (plan->weights_bytes) {
         emit_line(e, "else if (!network.weights)");
-        emit_line(e, "    status = mlp_fail(&network, MLP_NO_WEIGHTS, \"give a packed weights file to init or load_weights\");");
+        emit_line(e, "    status = mlp_fail(&network, MLP_NO_WEIGHTS, \"%s\");", no_weights);
     }
     emit_open(e, "for (size_t done = 0, count; status == MLP_OK && done < rows; done += count) {");
     emit_line(e, "count = rows - done < %s_MAX_BATCH ? rows - done : %s_MAX_BATCH;", plan->prefix, plan->prefix);
@@ -507,8 +516,12 @@ static void emit_begin(struct emitter *e, const struct plan *plan)
     emit_blank(e);
     emit_line(e, "static mlp_status begin(size_t rows, const void *const *inputs_begun, void *const *outputs_begun)");
     emit_open(e, "{");
-    emit_line(e, "if (!network.ready%s)", plan->weights_bytes ? " || !network.weights" : "");
-    emit_line(e, "    return MLP_NOT_READY;");
+    emit_line(e, "if (!network.ready)");
+    emit_line(e, "    return mlp_fail(&network, MLP_NOT_READY, NULL);");
+    if (plan->weights_bytes) {
+        emit_line(e, "if (!network.weights)");
+        emit_line(e, "    return mlp_fail(&network, MLP_NO_WEIGHTS, \"%s\");", no_weights);
+    }
     emit_line(e, "if (rows > %s_MAX_BATCH)", plan->prefix);
     emit_line(e, "    return MLP_BAD_ARGUMENT;");
     if (!plan->inputs.count)

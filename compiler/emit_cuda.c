@@ -81,6 +81,13 @@ static const char *param_place(struct arena *arena, const struct packed *packed)
     return arena_format(arena, "WEIGHTS + %" PRId64, packed->offset);
 }
 
+static const char *padding_comment(struct arena *arena, const struct step *step)
+{
+    if (step->n_padded == step->n && step->k_padded == step->k)
+        return "";
+    return arena_format(arena, " /* %" PRId64 " columns from %" PRId64 ", the rest zeros */", step->n, step->k);
+}
+
 static void emit_gemm(struct emitter *e, const struct plan *plan, const struct step *step, int64_t rows)
 {
     const struct tape_op *linear = &step->tape.at[0];
@@ -90,8 +97,9 @@ static void emit_gemm(struct emitter *e, const struct plan *plan, const struct s
     emit_line(e, "/* %s_b%" PRId64 ": %s */", step->function, rows, cuda_step_comment(e->arena, plan, step));
     emit_open(e, "{");
     emit_line(e, ".step = \"%s\",", step->name);
-    emit_line(e, ".m = %" PRId64 ", .n = %" PRId64 ", .k = %" PRId64 ",", step->n, rows, step->k);
-    emit_line(e, ".a = %s,", matrix(e, param_place(e->arena, weight), weight->cols, weight->dtype));
+    emit_line(e, ".m = %" PRId64 ", .n = %" PRId64 ", .k = %" PRId64 ",%s", step->n_padded, rows, step->k_padded,
+              padding_comment(e->arena, step));
+    emit_line(e, ".a = %s,", matrix(e, param_place(e->arena, weight), weight->ld, weight->dtype));
     emit_line(e, ".b = %s,", value_matrix(e, plan, linear->in[0].index));
     emit_line(e, ".c = %s,", value_matrix(e, plan, residual ? step->residual : step->out));
     emit_line(e, ".d = %s,", value_matrix(e, plan, step->out));

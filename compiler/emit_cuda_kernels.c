@@ -363,6 +363,10 @@ static void emit_store(const struct kernel *k)
 {
     emit_line(k->e, "%s<%d, %" PRId64 ">(out + row * %" PRId64 ", column, y);",
               aligned(k->out, k->vector) ? "mlp_store" : "mlp_store_each", k->vector, k->width, k->out->ld);
+    if (k->out->pad) {
+        emit_line(k->e, "if (column + %d >= %" PRId64 ")", k->vector, k->width);
+        emit_line(k->e, "    mlp_zeros<%" PRId64 ">(out + row * %" PRId64 " + %" PRId64 ");", k->out->pad, k->out->ld, k->width);
+    }
 }
 
 /* ---- Kernels ---- */
@@ -457,9 +461,11 @@ static void emit_reduce_call(const struct kernel *k)
 {
     const char *mean = k->last->op == OP_MEAN ? arena_format(k->e->arena, " / %" PRId64, k->width) : "";
     emit_line(k->e, "const float sum = mlp_sum<%" PRId64 ", %d, %d>(load);", k->width, k->vector, k->threads);
-    if (k->threads > 1)
-        emit_line(k->e, "if (threadIdx.x %% %d == 0)", k->threads);
-    emit_line(k->e, "%smlp_round(sum%s, out[row * %" PRId64 "]);", k->threads > 1 ? "    " : "", mean, k->out->ld);
+    emit_open(k->e, "if (threadIdx.x %% %d == 0) {", k->threads);
+    emit_line(k->e, "mlp_round(sum%s, out[row * %" PRId64 "]);", mean, k->out->ld);
+    if (k->out->pad)
+        emit_line(k->e, "mlp_zeros<%" PRId64 ">(out + row * %" PRId64 " + 1);", k->out->pad, k->out->ld);
+    emit_close(k->e, "}");
 }
 
 static void emit_row_body(const struct kernel *k)

@@ -187,9 +187,10 @@ static void emit_params(struct emitter *e, const struct plan *plan)
     emit_open(e, "static const mlp_param params[] = {");
     for (size_t i = 0; i < plan->params.count; i++) {
         const struct packed *packed = &plan->params.at[i];
-        emit_line(e, "{.name = %s, .dtype = %s, .rows = %" PRId64 ", .cols = %" PRId64 ", .offset = %" PRId64 "},",
+        emit_line(e, "{.name = %s, .dtype = %s, .rows = %" PRId64 ", .cols = %" PRId64 ", .ld = %" PRId64
+                  ", .offset = %" PRId64 "},",
                   emit_string(e->arena, packed->label), dtype_constant[packed->dtype], packed->rows, packed->cols,
-                  packed->offset);
+                  packed->ld, packed->offset);
     }
     emit_close(e, "};");
     emit_blank(e);

@@ -11,12 +11,21 @@
 #include <string.h>
 
 #include "fuse.h"
+#include "label.h"
 #include "names.h"
+#include "plan_text.h"
 
 struct packed_slot {
     const struct param *param;
     enum dtype round, dtype;
     int index;
+};
+
+/* What the planner knows of a value beside what it promises. */
+struct value_notes {
+    int product_copy;               /* its copy that a product can read, or -1 */
+    int64_t room;                   /* columns behind the last one that are its own to write */
+    int tail;                       /* the value whose writer ends its rows: itself, or the last part of a concat */
 };
 
 struct planner {
@@ -31,8 +40,9 @@ struct planner {
     int *home;                      /* node -> the concat in which its value stands, or -1 */
     int64_t *home_column;
     int *output_of;                 /* node -> the output in whose place its value stands, or -1 */
+    int *reader_of;                 /* node -> the last live node that reads it, or -1 */
     int *tape_index;                /* node -> its operation in the tape being built */
-    VEC(int) product_copy;          /* value -> its copy that a product can read, or -1 */
+    VEC(struct value_notes) notes;  /* of each value */
     struct packed_slot *packed;     /* a hash table of the parameters packed so far */
     size_t packed_size;
 };
@@ -54,12 +64,11 @@ static bool is_product(const struct planner *planner, int node)
     return group >= 0 && graph_node(planner->graph, planner->fusion->groups.at[group].nodes[0])->op == OP_LINEAR;
 }
 
-/* The CPU's BLAS writes f32; cuBLASLt writes the type of its operands, or f32. Row kernels write any type. */
+/* cuBLASLt writes the type of its operands, or f32. Row kernels, and the loop behind a product on a CPU, write any. */
 static bool can_store(const struct planner *planner, int node, enum dtype dtype)
 {
-    if (!is_product(planner, node) || dtype == DTYPE_F32)
-        return true;
-    return planner->plan->target == TARGET_CUDA && dtype == planner->between;
+    return planner->plan->target == TARGET_CPU || !is_product(planner, node) || dtype == DTYPE_F32 ||
+           dtype == planner->between;
 }
 
 /* What the node's value is rounded to where it is stored. */
@@ -99,12 +108,14 @@ static int add_buffer(struct planner *planner, enum place place, int port, int64
     return (int)plan->buffers.count - 1;
 }
 
-static int push_value(struct planner *planner, const char *name, struct value value)
+static int push_value(struct planner *planner, const char *name, struct value value, int64_t room)
 {
+    int index = (int)planner->plan->values.count;
+    struct value_notes notes = {.product_copy = -1, .room = room, .tail = index};
     value.name = names_make(planner->value_names, name);
     VEC_PUSH(planner->arena, &planner->plan->values, value);
-    VEC_PUSH(planner->arena, &planner->product_copy, -1);
-    return (int)planner->plan->values.count - 1;
+    VEC_PUSH(planner->arena, &planner->notes, notes);
+    return index;
 }
 
 static int add_value(struct planner *planner, const char *name, int64_t width, enum dtype round, enum dtype dtype,
@@ -113,7 +124,7 @@ static int add_value(struct planner *planner, const char *name, int64_t width, e
     int64_t ld = leading_dimension(planner, width, dtype);
     struct value value = {.dtype = dtype, .round = round, .width = width, .ld = ld};
     value.buffer = add_buffer(planner, place, port, ld, dtype);
-    return push_value(planner, name, value);
+    return push_value(planner, name, value, ld - width);
 }
 
 static int add_view(struct planner *planner, const char *name, int base, int64_t column, int64_t width)
@@ -121,62 +132,63 @@ static int add_view(struct planner *planner, const char *name, int base, int64_t
     struct value value = planner->plan->values.at[base];
     value.column += column;
     value.width = width;
-    return push_value(planner, name, value);
+    value.pad = 0;
+    return push_value(planner, name, value, 0);
 }
 
-enum { LONGEST_LABEL = 200 };       /* of one source */
-
-/* "gate.weight+up.weight": the sources of a parameter that are of its own kind, the first few of them. */
-static const char *label_of(struct arena *arena, const struct param *param)
+/* A view that a step writes: the last part of a concat also has what is behind it. */
+static int add_part(struct planner *planner, const char *name, int whole, int64_t column, int64_t width)
 {
-    switch (param->kind) {
-    case PARAM_SOURCE:
-        return strlen(param->tensor) <= LONGEST_LABEL ? param->tensor
-                                                      : arena_format(arena, "%.*s...", LONGEST_LABEL, param->tensor);
-    case PARAM_ZERO:
-        return "zeros";
-    case PARAM_STACK_ROWS:
-    case PARAM_JOIN:
-    case PARAM_ADD:
-        return arena_format(arena, "%s+%s", label_of(arena, param->of[0]), label_of(arena, param->of[1]));
-    case PARAM_BN_SHIFT:
-        return label_of(arena, param->of[1]);
-    case PARAM_BN_SCALE:
-    case PARAM_SCALE_ROWS:
-    case PARAM_SCALE_COLUMNS:
-    case PARAM_MATVEC:
-    case PARAM_MULTIPLY:
-        break;
+    int part = add_view(planner, name, whole, column, width);
+    if (column + width == planner->plan->values.at[whole].width) {
+        planner->notes.at[part].room = planner->notes.at[whole].room;
+        planner->notes.at[whole].tail = part;
     }
-    return label_of(arena, param->of[0]);
+    return part;
 }
 
-/* A label without its ".weight": "fc1", "gate+up". */
-static const char *layer_of(struct arena *arena, const char *label)
+/* Has `count` zeros written behind the value's last column, by whatever step writes it; false where there is no room.
+ * The pad columns of inputs are zero from the start. */
+static bool pad_with_zeros(struct planner *planner, int value, int64_t count)
 {
-    static const char ending[] = ".weight";
-    char *out = arena_copy(arena, label, strlen(label)), *to = out;
-    while (*label) {
-        if (!strncmp(label, ending, sizeof ending - 1))
-            label += sizeof ending - 1;
-        else
-            *to++ = *label++;
-    }
-    *to = '\0';
-    return out;
+    int tail = planner->notes.at[value].tail;
+    struct value *last = &planner->plan->values.at[tail];
+    if (planner->notes.at[tail].room < count)
+        return false;
+    last->pad = last->pad > count ? last->pad : count;
+    return true;
 }
 
-/* The spec's name; without one, that of the product's weight, or of the operation. */
+static const char *layer_name(const struct planner *planner, int linear)
+{
+    return label_layer(planner->arena, graph_node(planner->graph, linear)->param[0]);
+}
+
+/* A slice of a merged product is named after its part of it. */
+static const char *part_name(const struct planner *planner, const struct node *slice)
+{
+    const struct node *base = graph_node(planner->graph, slice->in[0]);
+    const struct param *weight = base->op == OP_LINEAR ? base->param[0] : NULL;
+    if (!weight || weight->kind != PARAM_STACK_ROWS)
+        return op_info[slice->op].text;
+    return label_layer(planner->arena, weight->of[slice->begin < weight->of[0]->rows ? 0 : 1]);
+}
+
+/* The spec's name; without one, that of the product's weight; of the product that reads it, with _in; or of the
+ * operation. */
 static const char *name_of(const struct planner *planner, int node)
 {
     const struct node *n = graph_node(planner->graph, node);
+    int reader = planner->reader_of[node];
     if (n->name)
         return n->name;
-    if (!is_product(planner, node))
-        return op_info[n->op].text;
-    int linear = planner->fusion->groups.at[planner->fusion->group_of[node]].nodes[0];
-    const struct param *weight = graph_node(planner->graph, linear)->param[0];
-    return layer_of(planner->arena, label_of(planner->arena, weight));
+    if (is_product(planner, node))
+        return layer_name(planner, planner->fusion->groups.at[planner->fusion->group_of[node]].nodes[0]);
+    if (n->op == OP_SLICE)
+        return part_name(planner, n);
+    if (reader >= 0 && graph_node(planner->graph, reader)->op == OP_LINEAR)
+        return arena_format(planner->arena, "%s_in", layer_name(planner, reader));
+    return op_info[n->op].text;
 }
 
 static int port_value(struct planner *planner, const struct port *port, enum place place, int index)
@@ -199,7 +211,7 @@ static int value_for(struct planner *planner, int node)
         *value = port_value(planner, &planner->graph->outputs.at[output], PLACE_OUTPUT, output);
     } else if (planner->home[node] >= 0) {
         int base = value_for(planner, planner->home[node]);
-        *value = add_view(planner, name_of(planner, node), base, planner->home_column[node],
+        *value = add_part(planner, name_of(planner, node), base, planner->home_column[node],
                           graph_node(planner->graph, node)->width);
     } else {
         enum dtype round = rounding_of(planner, node);
@@ -277,8 +289,10 @@ static void grow_packed(struct planner *planner)
     }
 }
 
-/* The packed form of a parameter, added on first request. */
-static struct operand pack(struct planner *planner, const struct param *param, enum dtype round, enum dtype dtype)
+/* The packed form of a parameter, added on first request. `padded`: rows and their number go up to multiples of 16
+ * bytes, with zeros, so that products of odd sizes run as even ones. */
+static struct operand pack(struct planner *planner, const struct param *param, enum dtype round, enum dtype dtype,
+                           bool padded)
 {
     if (!param)
         return (struct operand){.kind = OPERAND_NONE};
@@ -287,11 +301,15 @@ static struct operand pack(struct planner *planner, const struct param *param, e
         grow_packed(planner);
     struct packed_slot *slot = packed_slot(planner, param, round, dtype);
     if (!slot->param) {
-        const char *label = label_of(planner->arena, param);
+        const char *label = label_param(planner->arena, param);
         struct packed packed = {.label = label, .param = param, .round = round, .dtype = dtype};
         packed.name = names_make(planner->param_names, label);
-        packed.rows = param->rows;
-        packed.cols = param->cols;
+        packed.rows = packed.stored_rows = param->rows;
+        packed.cols = packed.ld = param->cols;
+        if (padded)
+            packed.ld = leading_dimension(planner, param->cols, dtype);
+        if (padded && param->rows > 1)
+            packed.stored_rows = leading_dimension(planner, param->rows, dtype);
         *slot = (struct packed_slot){param, round, dtype, (int)plan->params.count};
         VEC_PUSH(planner->arena, &plan->params, packed);
     }
@@ -300,7 +318,7 @@ static struct operand pack(struct planner *planner, const struct param *param, e
 
 static struct operand pack_vector(struct planner *planner, const struct param *param)
 {
-    return pack(planner, param, planner->between, DTYPE_F32);
+    return pack(planner, param, planner->between, DTYPE_F32, false);
 }
 
 /* ---- steps ---- */
@@ -324,7 +342,7 @@ static void add_step(struct planner *planner, struct step step, const char *name
 /* A step that copies value `from` to value `to`, converting between their types. */
 static void add_copy(struct planner *planner, int from, int to, struct span span)
 {
-    struct step step = {.span = span, .out = to, .group = -1, .residual = -1};
+    struct step step = {.span = span, .out = to, .group = -1, .sums = -1, .residual = -1};
     struct tape_op copy = {.op = OP_IDENTITY, .width = planner->plan->values.at[to].width};
     copy.in[0] = value_operand(from);
     VEC_PUSH(planner->arena, &step.tape, copy);
@@ -338,12 +356,12 @@ static int product_operand(struct planner *planner, int value, struct span span)
     enum dtype dtype = container(planner, planner->between);
     if (v->dtype == dtype && aligned_column(planner, v->column, dtype))
         return value;
-    if (planner->product_copy.at[value] < 0) {
+    if (planner->notes.at[value].product_copy < 0) {
         int copy = add_value(planner, v->name, v->width, planner->between, dtype, PLACE_ARENA, -1);
-        planner->product_copy.at[value] = copy;
+        planner->notes.at[value].product_copy = copy;
         add_copy(planner, value, copy, span);
     }
-    return planner->product_copy.at[value];
+    return planner->notes.at[value].product_copy;
 }
 
 static struct operand tensor_operand(struct planner *planner, int node, int group)
@@ -368,13 +386,13 @@ static struct tape_op tape_op(struct planner *planner, int node, int group, enum
     case OP_LINEAR: {
         enum dtype dtype = container(planner, planner->between);
         op.in[0] = value_operand(product_operand(planner, op.in[0].index, n->span));
-        op.in[1] = pack(planner, n->param[0], planner->between, dtype);
-        op.in[2] = pack(planner, n->param[1], planner->between, out);
+        op.in[1] = pack(planner, n->param[0], planner->between, dtype, true);
+        op.in[2] = pack(planner, n->param[1], planner->between, container(planner, out), true);
         break;
     }
     case OP_AFFINE:
-        op.in[1] = pack(planner, n->param[0], DTYPE_F32, DTYPE_F32);
-        op.in[2] = pack(planner, n->param[1], DTYPE_F32, DTYPE_F32);
+        op.in[1] = pack(planner, n->param[0], DTYPE_F32, DTYPE_F32, false);
+        op.in[2] = pack(planner, n->param[1], DTYPE_F32, DTYPE_F32, false);
         break;
     case OP_LAYERNORM:
     case OP_RMSNORM:
@@ -404,26 +422,52 @@ static void choose_epilogue(struct step *step)
     }
 }
 
+/* CUDA: products of sizes that are no multiples of 16 bytes take slower kernels, and some that round twice. Where
+ * there is room behind the operands' rows, zeros make up the difference. */
+static void pad_product(struct planner *planner, struct step *step)
+{
+    enum dtype dtype = planner->between;
+    int x = step->tape.at[0].in[0].index;
+    int64_t n = leading_dimension(planner, step->n, dtype), k = leading_dimension(planner, step->k, dtype);
+    struct value_notes *out = &planner->notes.at[step->out];
+    if (out->room >= n - step->n && (step->residual < 0 || pad_with_zeros(planner, step->residual, n - step->n)))
+        step->n_padded = n;
+    else
+        out->room = 0;              /* what is there stays as it is */
+    if (pad_with_zeros(planner, x, k - step->k))
+        step->k_padded = k;
+}
+
+static void plan_product(struct planner *planner, struct step *step, const struct node *linear)
+{
+    const struct value *out = &planner->plan->values.at[step->out];
+    step->product = true;
+    step->span = linear->span;
+    step->n = step->n_padded = linear->width;
+    step->k = step->k_padded = linear->param[0]->cols;
+    if (planner->plan->target == TARGET_CUDA) {
+        choose_epilogue(step);
+        pad_product(planner, step);
+    } else if (out->dtype != DTYPE_F32) {
+        step->sums = add_value(planner, arena_format(planner->arena, "%s_sums", out->name), step->n, DTYPE_F32,
+                               DTYPE_F32, PLACE_ARENA, -1);
+    }
+}
+
 static void plan_group(struct planner *planner, int group)
 {
     const struct group *g = &planner->fusion->groups.at[group];
     int result = g->nodes[g->count - 1];
     const struct node *head = graph_node(planner->graph, g->nodes[0]);
-    struct step step = {.out = value_for(planner, result), .group = group, .residual = -1};
+    struct step step = {.out = value_for(planner, result), .group = group, .sums = -1, .residual = -1};
     step.span = graph_node(planner->graph, result)->span;
     enum dtype out = planner->plan->values.at[step.out].dtype;
     for (int i = 0; i < g->count; i++) {
         planner->tape_index[g->nodes[i]] = i;
         VEC_PUSH(planner->arena, &step.tape, tape_op(planner, g->nodes[i], group, out));
     }
-    if (head->op == OP_LINEAR) {
-        step.product = true;
-        step.span = head->span;
-        step.n = head->width;
-        step.k = head->param[0]->cols;
-        if (planner->plan->target == TARGET_CUDA)
-            choose_epilogue(&step);
-    }
+    if (head->op == OP_LINEAR)
+        plan_product(planner, &step, head);
     add_step(planner, step, planner->plan->values.at[step.out].name);
 }
 
@@ -436,7 +480,7 @@ static void plan_concat(struct planner *planner, int index)
         int part = concat->in[i];
         int64_t width = graph_node(planner->graph, part)->width;
         if (planner->home[part] != index || planner->home_column[part] != column) {
-            int view = add_view(planner, name_of(planner, part), whole, column, width);
+            int view = add_part(planner, name_of(planner, part), whole, column, width);
             add_copy(planner, value_for(planner, part), view, concat->span);
         }
         column += width;
@@ -482,79 +526,6 @@ static void plan_outputs(struct planner *planner)
     }
 }
 
-/* ---- text of steps, for people ---- */
-
-enum { LONGEST_TEXT = 100 };
-
-struct text {
-    const struct plan *plan;
-    const struct step *step;
-    char at[LONGEST_TEXT + 1];
-    size_t length;
-};
-
-static void say(struct text *text, const char *word)
-{
-    size_t length = strlen(word), left = LONGEST_TEXT - text->length;
-    length = length < left ? length : left;
-    memcpy(text->at + text->length, word, length);
-    text->length += length;
-}
-
-static void say_operand(struct text *text, struct operand operand);
-
-static void say_op(struct text *text, const struct tape_op *op)
-{
-    if (text->length == LONGEST_TEXT)
-        return;
-    if (op->op != OP_IDENTITY) {
-        say(text, op_info[op->op].text);
-        say(text, "(");
-    }
-    int tensors = op_info[op->op].operands;
-    for (int i = 0; i < 3 && op->in[i].kind != OPERAND_NONE; i++) {
-        if (i >= tensors && op->op == OP_LINEAR && i == 2)
-            break;                  /* the bias belongs to the weight's layer */
-        say(text, i ? ", " : "");
-        say_operand(text, op->in[i]);
-    }
-    if (op->op != OP_IDENTITY)
-        say(text, ")");
-}
-
-static void say_operand(struct text *text, struct operand operand)
-{
-    char number[32];
-    switch (operand.kind) {
-    case OPERAND_OP:
-        say_op(text, &text->step->tape.at[operand.index]);
-        break;
-    case OPERAND_VALUE:
-        say(text, text->plan->values.at[operand.index].name);
-        break;
-    case OPERAND_PARAM:
-        say(text, text->plan->params.at[operand.index].label);
-        break;
-    case OPERAND_NUMBER:
-        snprintf(number, sizeof number, "%.6g", operand.number);
-        say(text, number);
-        break;
-    case OPERAND_NONE:
-        break;
-    }
-}
-
-static const char *step_text(const struct plan *plan, const struct step *step)
-{
-    struct text text = {.plan = plan, .step = step};
-    say(&text, step->name);
-    say(&text, " = ");
-    say_op(&text, &step->tape.at[step->tape.count - 1]);
-    if (text.length == LONGEST_TEXT)
-        memcpy(text.at + LONGEST_TEXT - 3, "...", 3);
-    return arena_copy(plan->arena, text.at, text.length);
-}
-
 /* ---- 4. lifetimes, sizes ---- */
 
 static void touch(struct plan *plan, int value, int step)
@@ -569,6 +540,8 @@ static void find_lifetimes(struct plan *plan)
     for (int i = 0; (size_t)i < plan->steps.count; i++) {
         const struct step *step = &plan->steps.at[i];
         touch(plan, step->out, i);
+        if (step->sums >= 0)
+            touch(plan, step->sums, i);
         for (size_t j = 0; j < step->tape.count; j++) {
             for (int k = 0; k < 3; k++) {
                 if (step->tape.at[j].in[k].kind == OPERAND_VALUE)
@@ -600,14 +573,14 @@ static bool lay_out_weights(struct plan *plan)
         struct packed *packed = &plan->params.at[i];
         int64_t bytes;
         packed->offset = offset;
-        if (!CHECKED_MUL(packed->rows, packed->cols, &bytes) ||
+        if (!CHECKED_MUL(packed->stored_rows, packed->ld, &bytes) ||
             !CHECKED_MUL(bytes, (int64_t)dtype_size(packed->dtype), &bytes) ||
             !CHECKED_ADD(offset, bytes, &offset) || !CHECKED_ADD(offset, plan->alignment - 1, &offset))
             return false;
         offset -= offset % plan->alignment;
-        hash = checksum_text(hash, arena_format(plan->arena, "%s %s %s %" PRId64 " %" PRId64 " %" PRId64 "\n",
+        hash = checksum_text(hash, arena_format(plan->arena, "%s %s %s %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 "\n",
                                                 packed->label, dtype_text(packed->round), dtype_text(packed->dtype),
-                                                packed->rows, packed->cols, packed->offset));
+                                                packed->rows, packed->cols, packed->ld, packed->offset));
     }
     plan->weights_bytes = offset;
     plan->weights_layout = hash;
@@ -677,9 +650,15 @@ static struct planner planner_new(const struct graph *graph, const struct fusion
     planner.home = ARENA_ARRAY(arena, int, count);
     planner.home_column = ARENA_ARRAY(arena, int64_t, count);
     planner.output_of = ARENA_ARRAY(arena, int, count);
+    planner.reader_of = ARENA_ARRAY(arena, int, count);
     planner.tape_index = ARENA_ARRAY(arena, int, count);
     for (size_t i = 0; i < count; i++)
-        planner.value_of[i] = planner.home[i] = planner.output_of[i] = -1;
+        planner.value_of[i] = planner.home[i] = planner.output_of[i] = planner.reader_of[i] = -1;
+    for (int i = 0; (size_t)i < count; i++) {
+        const struct node *node = graph_node(graph, i);
+        for (int j = 0; fusion->uses[i] && j < node->in_count; j++)
+            planner.reader_of[node->in[j]] = i;
+    }
     return planner;
 }
 
@@ -695,7 +674,7 @@ struct plan *plan_make(const struct graph *graph, const struct fusion *fusion, c
         plan_node(&planner, i);
     plan_outputs(&planner);
     for (size_t i = 0; i < plan->steps.count; i++)
-        plan->steps.at[i].text = step_text(plan, &plan->steps.at[i]);
+        plan->steps.at[i].text = plan_text(plan, &plan->steps.at[i]);
     find_lifetimes(plan);
     bool fits = lay_out_weights(plan) && memory_assign(plan);
     if (!check_sizes(plan, fits, diags, graph->outputs.at[0].span))

@@ -34,10 +34,11 @@ struct value {
     enum dtype round;               /* what a result is rounded to before it is stored as dtype: the CPU keeps the
                                        values of an f16 or bf16 network in f32 */
     int64_t width, ld, column;      /* elements */
+    int64_t pad;                    /* zeros behind the last column that the step writes, too: a product reads them */
     int buffer;
 };
 
-/* A parameter as packed: row-major [rows, cols], dense. */
+/* A parameter as packed: row-major [rows, cols], in rows of ld elements, with zeros up to [stored_rows, ld]. */
 struct packed {
     const char *name;               /* unique, a good C identifier after any prefix: "fc1_weight" */
     const char *label;              /* what it is made of, for people: "fc1.weight", "bn folded into fc1.weight" */
@@ -45,6 +46,7 @@ struct packed {
     enum dtype round;               /* values are rounded to this first, */
     enum dtype dtype;               /* and stored as this: f32, f16, bf16 */
     int64_t rows, cols;
+    int64_t stored_rows, ld;        /* as many or, on a GPU, the next multiples of 16 bytes */
     int64_t offset;                 /* bytes behind the blob's header, aligned to plan.alignment */
 };
 
@@ -82,6 +84,8 @@ struct step {
     /* of a product */
     bool product;
     int64_t n, k;                   /* columns out, columns in */
+    int64_t n_padded, k_padded;     /* CUDA: what is computed, zeros included */
+    int sums;                       /* CPU: where the product leaves f32 for the loop behind it; -1: in its output */
     enum epilogue epilogue;         /* CUDA */
     int residual;                   /* CUDA: the value that is C with beta = 1, or -1 */
 };

@@ -66,6 +66,19 @@ static void report_overflow(struct packer *packer, const struct param *param, in
                parts_text(packer->arena, &parts), dtype_text(dtype), largest[dtype]);
 }
 
+/* Rows of a matrix start ld elements apart; the parts of a vector follow each other. */
+static void store_rows(struct packer *packer, const double *values, int64_t rows, int64_t cols)
+{
+    const struct packed *packed = packer->packed;
+    const size_t size = dtype_size(packed->dtype);
+    const int64_t ld = packed->rows > 1 ? packed->ld : cols;
+    const int64_t runs = ld == cols ? 1 : rows, length = ld == cols ? rows * cols : cols;
+    for (int64_t i = 0; i < runs; i++) {
+        convert_store(packer->to, values + i * length, (size_t)length, packed->dtype);
+        packer->to += (size_t)(ld == cols ? length : ld) * size;
+    }
+}
+
 /* One parameter that is not made of parts, in blocks of rows. */
 static void pack_whole(struct packer *packer, const struct param *param)
 {
@@ -79,8 +92,7 @@ static void pack_whole(struct packer *packer, const struct param *param)
         size_t count = (size_t)(rows * param->cols);
         param_eval(packer->weights, param, row, rows, values);
         overflows += (int64_t)convert_round(values, count, packed->round);
-        convert_store(packer->to, values, count, packed->dtype);
-        packer->to += count * dtype_size(packed->dtype);
+        store_rows(packer, values, rows, param->cols);
     }
     if (overflows)
         report_overflow(packer, param, overflows);

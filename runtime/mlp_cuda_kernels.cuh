@@ -116,6 +116,15 @@ MLP_DEVICE void mlp_store(Stored *row, int column, const float (&x)[V])
     *reinterpret_cast<mlp_vector<V, Stored> *>(row + column) = vector;
 }
 
+/* The columns behind a row's last one, which a product reads as zeros. */
+template <int N, class Stored>
+MLP_DEVICE void mlp_zeros(Stored *at)
+{
+#pragma unroll
+    for (int j = 0; j < N; j++)
+        mlp_round(0.0f, at[j]);
+}
+
 /* ---- Element by element ---- */
 
 MLP_DEVICE float mlp_clamp(float x, float lo, float hi)

@@ -31,11 +31,11 @@ typedef enum mlp_status {
     MLP_OK = 0,
     MLP_BUSY,                       /* another thread is inside this network; nothing was done */
     MLP_NOT_READY,                  /* init has not succeeded, or close was called */
-    MLP_BAD_ARGUMENT,               /* a pointer is NULL, an index out of range */
+    MLP_BAD_ARGUMENT,               /* a pointer is NULL, an index out of range; init twice without close */
     MLP_MISALIGNED,                 /* a device pointer is not aligned to its element */
     MLP_NO_WEIGHTS,                 /* the network was built with external weights and none are loaded */
     MLP_WEIGHTS_UNREADABLE,         /* the weights file cannot be opened or read */
-    MLP_WEIGHTS_MISMATCH,           /* the weights file is damaged or was packed for another network */
+    MLP_WEIGHTS_MISMATCH,           /* the weights file is damaged, packed for another network, or not a packed one */
     MLP_NO_MEMORY,                  /* host or device memory ran out */
     MLP_NO_DEVICE,                  /* no such GPU, or no driver */
     MLP_WRONG_DEVICE,               /* the program holds no code for this GPU */
@@ -76,11 +76,11 @@ typedef struct mlp_value {
                                        the values of an f16 or bf16 network in f32 */
 } mlp_value;
 
-/* A packed parameter: row-major [rows, cols], dense. */
+/* A packed parameter: row-major [rows, cols], in rows of ld elements. */
 typedef struct mlp_param {
     const char *name;
     mlp_dtype dtype;
-    size_t rows, cols;
+    size_t rows, cols, ld;
     size_t offset;                  /* bytes behind the weights' header */
 } mlp_param;
 

@@ -69,7 +69,7 @@ static mlp_status open_value(mlp_verification *v, size_t index)
 static mlp_status open_param(mlp_verification *v, size_t index)
 {
     const mlp_param *param = &v->model->params[index];
-    size_t bytes = param->rows * param->cols * mlp_dtype_size(param->dtype);
+    size_t bytes = param->rows * param->ld * mlp_dtype_size(param->dtype);
     if (v->params[index])
         return MLP_OK;
     v->params[index] = mlp_take(v->command, bytes, 1);
@@ -97,6 +97,14 @@ static int same(double a, double b)
     return a == b || (isnan(a) && isnan(b));
 }
 
+/* Between two infinities of one sign or two NaN there is none; to nothing else are they at a finite one. */
+static double difference(double a, double b)
+{
+    if (same(a, b))
+        return 0;
+    return isfinite(a) && isfinite(b) ? fabs(a - b) : INFINITY;
+}
+
 /* Whether what the step is about to read is still what was stored there. */
 static mlp_status check_unchanged(mlp_verification *v, size_t index)
 {
@@ -107,7 +115,9 @@ static mlp_status check_unchanged(mlp_verification *v, size_t index)
         for (size_t c = 0; c < width; c++) {
             double got = v->values[index][i * width + c];
             if (!same(got, row[c]) && v->finding->changed < 0)
-                *v->finding = (mlp_finding){INFINITY, got, {row[c], 0}, v->start + v->chosen[i], c, 0, (int)index};
+                *v->finding = (mlp_finding){.excess = INFINITY, .got = got, .error = difference(got, row[c]),
+                                            .want = {row[c], 0}, .row = v->start + v->chosen[i], .column = c,
+                                            .changed = (int)index};
         }
     }
     free(row);
@@ -120,7 +130,10 @@ static void compare(const mlp_verification *v, const mlp_value *out, const mlp_b
     for (size_t i = 0; i < v->chosen_count * out->width; i++) {
         mlp_bounded stored = mlp_reference_stored(out->round, want[i]);
         double excess = mlp_reference_excess(got[i], stored);
-        finding->undecided += isinf(stored.bound) != 0;
+        if (isinf(stored.bound))
+            finding->undecided++;
+        else
+            finding->error = fmax(finding->error, difference(got[i], stored.value));
         if (excess > finding->excess) {
             finding->excess = excess;
             finding->got = got[i];
@@ -219,7 +232,7 @@ static void compare_row(mlp_verification *v, size_t output, size_t row, const do
         compare_chain(v, run[c], exact[c]);
         if (v->whole_output < 0 && !same(run[c], steps[c])) {
             v->whole_output = (int)output;
-            v->whole = (mlp_finding){INFINITY, run[c], {steps[c], 0}, v->start + row, c, 0, -1};
+            v->whole = (mlp_finding){.got = run[c], .want = {steps[c], 0}, .row = v->start + row, .column = c};
         }
     }
 }

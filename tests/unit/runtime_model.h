@@ -162,10 +162,10 @@ static const mlp_value small_values[] = {           /* name, type, place, port, 
     {"z", MLP_BF16, MLP_OUTPUT, 1, Z, Z, 0, MLP_BF16},
 };
 static const mlp_param small_params[] = {
-    {"fc1.weight", MLP_F32, H, X, 0},
-    {"fc1.bias", MLP_F32, 1, H, 80},
-    {"fc2.weight", MLP_F32, X, H, 100},
-    {"fc2.bias", MLP_F32, 1, X, 180},
+    {"fc1.weight", MLP_F32, H, X, X, 0},
+    {"fc1.bias", MLP_F32, 1, H, H, 80},
+    {"fc2.weight", MLP_F32, X, H, H, 100},
+    {"fc2.bias", MLP_F32, 1, X, X, 180},
 };
 static const mlp_op small_ops_h[] = {
     {.code = MLP_OP_LINEAR, .width = H, .in = {{MLP_VALUE, 0, 0}, {MLP_PARAM, 0, 0}, {MLP_PARAM, 1, 0}}},

@@ -285,7 +285,8 @@ static struct packing packing_begin(void)
 static void packing_add(struct packing *packing, const struct param *param, enum dtype rounded, enum dtype dtype)
 {
     struct packed packed = {.name = "p", .label = "p", .param = param, .round = rounded, .dtype = dtype,
-                            .rows = param->rows, .cols = param->cols, .offset = packing->plan.weights_bytes};
+                            .rows = param->rows, .cols = param->cols, .stored_rows = param->rows,
+                            .ld = param->cols, .offset = packing->plan.weights_bytes};
     VEC_PUSH(arena, &packing->plan.params, packed);
     packing->plan.weights_bytes += (int64_t)dtype_size(dtype) * param->rows * param->cols + 63;
     packing->plan.weights_bytes -= packing->plan.weights_bytes % 64;
@@ -317,6 +318,29 @@ static uint64_t le64(const unsigned char *bytes)
     for (int i = 0; i < 8; i++)
         number |= (uint64_t)bytes[i] << 8 * i;
     return number;
+}
+
+/* Rows of a GPU's matrix start at 16 bytes and their number goes up to a multiple of 8: what is between is zero. */
+static void test_pack_padded(void **state)
+{
+    (void)state;
+    struct packing packing = packing_begin();
+    struct file file = {0};
+    const double values[] = {1, 2, 3, 4, 5, 6};
+    add_f32(&file, "w", "[2,3]", values, 6);
+    struct weights *weights = open_file(&file);
+    packing_add(&packing, matrix("w", 2, 3, false), DTYPE_BF16, DTYPE_BF16);
+    packing.plan.params.at[0].ld = packing.plan.params.at[0].stored_rows = 8;
+    packing.plan.weights_bytes = 128;
+    pack(&packing, weights);
+    for (size_t i = 0; i < 64; i++) {
+        double expected = i / 8 < 2 && i % 8 < 3 ? values[i / 8 * 3 + i % 8] : 0;
+        uint32_t bits = packed_16(&packing, 0, i) << 16;
+        float got;
+        memcpy(&got, &bits, 4);
+        assert_true(got == expected);
+    }
+    weights_close(weights);
 }
 
 static void test_pack_header(void **state)
@@ -624,6 +648,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_check_wrong_way_round, begin, end),
         cmocka_unit_test_setup_teardown(test_check_shapes_by_role, begin, end),
         cmocka_unit_test_setup_teardown(test_check_did_you_mean, begin, end),
+        cmocka_unit_test_setup_teardown(test_pack_padded, begin, end),
         cmocka_unit_test_setup_teardown(test_pack_header, begin, end),
         cmocka_unit_test_setup_teardown(test_pack_nothing, begin, end),
         cmocka_unit_test_setup_teardown(test_pack_sources, begin, end),

@@ -10,7 +10,7 @@
 static mlp_network network;
 
 MLP_EXTERN const unsigned char digits_weights[]; /* digits_weights.S */
-static const uint64_t weights_layout = UINT64_C(0x71b13177c2e10293);
+static const uint64_t weights_layout = UINT64_C(0xe300f36e6fb79b8a);
 
 /* The packed parameter at a byte offset. */
 static const float *weight(size_t offset)
@@ -18,11 +18,12 @@ static const float *weight(size_t offset)
     return (const float *)(const void *)(network.weights + offset);
 }
 
-/* Values between steps, for up to 360 rows: [width], and the steps in which each is alive. */
+/* Values between steps, for up to 360 rows: the width of each, how far apart its rows are where that
+ * is more (a part of another value), and the steps between which it must stay. */
 MLP_ALIGN(64) static float arena[69120];
-static float *const v_h1 = arena + 0; /* [128] 0 to 1 */
-static float *const v_h2 = arena + 46080; /* [64] 1 to 2 */
-static float *const v_fc3 = arena + 0; /* [10] 2 to 3 */
+static float *const v_h1 = arena + 0; /* [128], steps 0 to 1 */
+static float *const v_h2 = arena + 46080; /* [64], steps 1 to 2 */
+static float *const v_fc3 = arena + 0; /* [10], steps 2 to 3 */
 
 /* The caller's rows that are being worked on. */
 static struct {
@@ -30,7 +31,7 @@ static struct {
     float *out_y;
 } io;
 
-/* h1 = relu(linear(x, fc1.weight)) -- digits.mlp:7 */
+/* h1 = relu(linear(x, fc1)) -- digits.mlp:7 */
 static void step_0_h1(size_t rows)
 {
     const float *const p_fc1_weight = weight(0);
@@ -46,7 +47,7 @@ static void step_0_h1(size_t rows)
     }
 }
 
-/* h2 = relu(linear(h1, fc2.weight)) -- digits.mlp:8 */
+/* h2 = relu(linear(h1, fc2)) -- digits.mlp:8 */
 static void step_1_h2(size_t rows)
 {
     const float *const p_fc2_weight = weight(33280);
@@ -62,7 +63,7 @@ static void step_1_h2(size_t rows)
     }
 }
 
-/* fc3 = linear(h2, fc3.weight) -- digits.mlp:9 */
+/* fc3 = linear(h2, fc3) -- digits.mlp:9 */
 static void step_2_fc3(size_t rows)
 {
     const float *const p_fc3_weight = weight(66304);
@@ -101,7 +102,7 @@ static void forward(size_t rows)
 
 mlp_status digits_init(const mlp_options *options)
 {
-    mlp_status status = mlp_enter_any(&network);
+    mlp_status status = mlp_enter_init(&network);
     if (status != MLP_OK)
         return status;
     status = mlp_weights_check(&network, digits_weights, MLP_WEIGHTS_HEADER + digits_WEIGHTS_BYTES,
@@ -162,8 +163,10 @@ static size_t begun; /* rows */
 
 static mlp_status begin(size_t rows, const void *const *inputs_begun, void *const *outputs_begun)
 {
-    if (!network.ready || !network.weights)
-        return MLP_NOT_READY;
+    if (!network.ready)
+        return mlp_fail(&network, MLP_NOT_READY, NULL);
+    if (!network.weights)
+        return mlp_fail(&network, MLP_NO_WEIGHTS, "give a packed weights file to init or load_weights");
     if (rows > digits_MAX_BATCH)
         return MLP_BAD_ARGUMENT;
     io.in_x = (const float *)inputs_begun[0];
@@ -228,12 +231,12 @@ static const mlp_value values[] = {
 };
 
 static const mlp_param params[] = {
-    {.name = "fc1.weight", .dtype = MLP_F32, .rows = 128, .cols = 64, .offset = 0},
-    {.name = "fc1.bias", .dtype = MLP_F32, .rows = 1, .cols = 128, .offset = 32768},
-    {.name = "fc2.weight", .dtype = MLP_F32, .rows = 64, .cols = 128, .offset = 33280},
-    {.name = "fc2.bias", .dtype = MLP_F32, .rows = 1, .cols = 64, .offset = 66048},
-    {.name = "fc3.weight", .dtype = MLP_F32, .rows = 10, .cols = 64, .offset = 66304},
-    {.name = "fc3.bias", .dtype = MLP_F32, .rows = 1, .cols = 10, .offset = 68864},
+    {.name = "fc1.weight", .dtype = MLP_F32, .rows = 128, .cols = 64, .ld = 64, .offset = 0},
+    {.name = "fc1.bias", .dtype = MLP_F32, .rows = 1, .cols = 128, .ld = 128, .offset = 32768},
+    {.name = "fc2.weight", .dtype = MLP_F32, .rows = 64, .cols = 128, .ld = 128, .offset = 33280},
+    {.name = "fc2.bias", .dtype = MLP_F32, .rows = 1, .cols = 64, .ld = 64, .offset = 66048},
+    {.name = "fc3.weight", .dtype = MLP_F32, .rows = 10, .cols = 64, .ld = 64, .offset = 66304},
+    {.name = "fc3.bias", .dtype = MLP_F32, .rows = 1, .cols = 10, .ld = 10, .offset = 68864},
 };
 
 static const mlp_op ops_0[] = {
@@ -252,9 +255,9 @@ static const mlp_op ops_3[] = {
 };
 
 static const mlp_step steps[] = {
-    {.name = "h1", .text = "h1 = relu(linear(x, fc1.weight))", .line = 7, .ops = ops_0, .op_count = 2, .out = 1},
-    {.name = "h2", .text = "h2 = relu(linear(h1, fc2.weight))", .line = 8, .ops = ops_1, .op_count = 2, .out = 2},
-    {.name = "fc3", .text = "fc3 = linear(h2, fc3.weight)", .line = 9, .ops = ops_2, .op_count = 1, .out = 3},
+    {.name = "h1", .text = "h1 = relu(linear(x, fc1))", .line = 7, .ops = ops_0, .op_count = 2, .out = 1},
+    {.name = "h2", .text = "h2 = relu(linear(h1, fc2))", .line = 8, .ops = ops_1, .op_count = 2, .out = 2},
+    {.name = "fc3", .text = "fc3 = linear(h2, fc3)", .line = 9, .ops = ops_2, .op_count = 1, .out = 3},
     {.name = "y", .text = "y = softmax(fc3)", .line = 9, .ops = ops_3, .op_count = 1, .out = 4},
 };
 
@@ -278,7 +281,7 @@ const mlp_model digits_model = {
     .step_count = 4,
     .arena_bytes = digits_ARENA_BYTES,
     .weights_bytes = digits_WEIGHTS_BYTES,
-    .weights_layout = UINT64_C(0x71b13177c2e10293),
+    .weights_layout = UINT64_C(0xe300f36e6fb79b8a),
     .weights_embedded = 1,
     .init = digits_init,
     .run = run_any,

@@ -12,7 +12,7 @@
 /* gated_ffn.cu: the arena, and the generated kernels. */
 MLP_EXTERN MLP_HIDDEN int gated_ffn_arena(void **arena);
 MLP_EXTERN MLP_HIDDEN int gated_ffn_step_0_n(unsigned char *arena, int64_t rows, void *stream);
-MLP_EXTERN MLP_HIDDEN int gated_ffn_step_2_mul(unsigned char *arena, int64_t rows, void *stream);
+MLP_EXTERN MLP_HIDDEN int gated_ffn_step_2_down_in(unsigned char *arena, int64_t rows, void *stream);
 
 /* ---- Products, by step and batch size: D = epilogue(A' B + beta C + bias), column-major ---- */
 
@@ -25,7 +25,7 @@ enum {
 };
 
 static const mlp_gemm gemms[GEMM_COUNT] = {
-    /* step_1_gate_up_b1: gate_up = linear(n, gate.weight+up.weight) -- gated_ffn.mlp:10 */
+    /* step_1_gate_up_b1: gate_up = linear(n, gate+up) -- gated_ffn.mlp:10 */
     {
         .step = "gate_up",
         .m = 2816, .n = 1, .k = 512,
@@ -39,7 +39,7 @@ static const mlp_gemm gemms[GEMM_COUNT] = {
         .bias = 0,
         .bias_dtype = MLP_BF16,
     },
-    /* step_3_y_b1: y = add(x, linear(mul, down.weight)) -- gated_ffn.mlp:12 */
+    /* step_3_y_b1: y = x + linear(down_in, down) -- gated_ffn.mlp:12 */
     {
         .step = "y",
         .m = 512, .n = 1, .k = 1408,
@@ -53,7 +53,7 @@ static const mlp_gemm gemms[GEMM_COUNT] = {
         .bias = 0,
         .bias_dtype = MLP_BF16,
     },
-    /* step_1_gate_up_b64: gate_up = linear(n, gate.weight+up.weight) -- gated_ffn.mlp:10 */
+    /* step_1_gate_up_b64: gate_up = linear(n, gate+up) -- gated_ffn.mlp:10 */
     {
         .step = "gate_up",
         .m = 2816, .n = 64, .k = 512,
@@ -67,7 +67,7 @@ static const mlp_gemm gemms[GEMM_COUNT] = {
         .bias = 0,
         .bias_dtype = MLP_BF16,
     },
-    /* step_3_y_b64: y = add(x, linear(mul, down.weight)) -- gated_ffn.mlp:12 */
+    /* step_3_y_b64: y = x + linear(down_in, down) -- gated_ffn.mlp:12 */
     {
         .step = "y",
         .m = 512, .n = 64, .k = 1408,
@@ -89,26 +89,26 @@ static mlp_gemm_plan plans[GEMM_COUNT];
 
 static mlp_status forward_b1(mlp_cuda *cuda)
 {
-    /* n = rmsnorm(x, norm.weight) -- gated_ffn.mlp:9 */
+    /* n = rmsnorm(x, norm) -- gated_ffn.mlp:9 */
     MLP_TRY(mlp_cuda_kernel(cuda, "n", gated_ffn_step_0_n, 1));
-    /* gate_up = linear(n, gate.weight+up.weight) -- gated_ffn.mlp:10 */
+    /* gate_up = linear(n, gate+up) -- gated_ffn.mlp:10 */
     MLP_TRY(mlp_gemm_run(cuda, step_1_gate_up_b1));
-    /* mul = mul(silu(slice), u) -- gated_ffn.mlp:12 */
-    MLP_TRY(mlp_cuda_kernel(cuda, "mul", gated_ffn_step_2_mul, 1));
-    /* y = add(x, linear(mul, down.weight)) -- gated_ffn.mlp:12 */
+    /* down_in = silu(gate) * u -- gated_ffn.mlp:12 */
+    MLP_TRY(mlp_cuda_kernel(cuda, "down_in", gated_ffn_step_2_down_in, 1));
+    /* y = x + linear(down_in, down) -- gated_ffn.mlp:12 */
     MLP_TRY(mlp_gemm_run(cuda, step_3_y_b1));
     return MLP_OK;
 }
 
 static mlp_status forward_b64(mlp_cuda *cuda)
 {
-    /* n = rmsnorm(x, norm.weight) -- gated_ffn.mlp:9 */
+    /* n = rmsnorm(x, norm) -- gated_ffn.mlp:9 */
     MLP_TRY(mlp_cuda_kernel(cuda, "n", gated_ffn_step_0_n, 64));
-    /* gate_up = linear(n, gate.weight+up.weight) -- gated_ffn.mlp:10 */
+    /* gate_up = linear(n, gate+up) -- gated_ffn.mlp:10 */
     MLP_TRY(mlp_gemm_run(cuda, step_1_gate_up_b64));
-    /* mul = mul(silu(slice), u) -- gated_ffn.mlp:12 */
-    MLP_TRY(mlp_cuda_kernel(cuda, "mul", gated_ffn_step_2_mul, 64));
-    /* y = add(x, linear(mul, down.weight)) -- gated_ffn.mlp:12 */
+    /* down_in = silu(gate) * u -- gated_ffn.mlp:12 */
+    MLP_TRY(mlp_cuda_kernel(cuda, "down_in", gated_ffn_step_2_down_in, 64));
+    /* y = x + linear(down_in, down) -- gated_ffn.mlp:12 */
     MLP_TRY(mlp_gemm_run(cuda, step_3_y_b64));
     return MLP_OK;
 }
@@ -122,7 +122,7 @@ static const mlp_cuda_batch forwards[] = {
 static const mlp_cuda_step single_steps[] = {
     {.name = "n", .launch = gated_ffn_step_0_n, .gemm = 0},
     {.name = "gate_up", .launch = NULL, .gemm = 0},
-    {.name = "mul", .launch = gated_ffn_step_2_mul, .gemm = 0},
+    {.name = "down_in", .launch = gated_ffn_step_2_down_in, .gemm = 0},
     {.name = "y", .launch = NULL, .gemm = 1},
 };
 
@@ -156,7 +156,7 @@ static const mlp_cuda_config config = {
     .arena_bytes = 38488064,
     .staging_bytes = 131072,
     .weights_bytes = gated_ffn_WEIGHTS_BYTES,
-    .weights_layout = UINT64_C(0x05fa3bc7d932b5bd),
+    .weights_layout = UINT64_C(0xfbf45c6d74465c40),
     .weights = NULL,
 };
 
@@ -258,16 +258,16 @@ static const mlp_value values[] = {
     {.name = "x", .dtype = MLP_BF16, .place = MLP_ARENA, .port = 0, .width = 512, .ld = 512, .offset = 0, .round = MLP_BF16},
     {.name = "n", .dtype = MLP_BF16, .place = MLP_ARENA, .port = 0, .width = 512, .ld = 512, .offset = 540672, .round = MLP_BF16},
     {.name = "gate_up", .dtype = MLP_BF16, .place = MLP_ARENA, .port = 0, .width = 2816, .ld = 2816, .offset = 65536, .round = MLP_BF16},
-    {.name = "slice", .dtype = MLP_BF16, .place = MLP_ARENA, .port = 0, .width = 1408, .ld = 2816, .offset = 65536, .round = MLP_BF16},
+    {.name = "gate", .dtype = MLP_BF16, .place = MLP_ARENA, .port = 0, .width = 1408, .ld = 2816, .offset = 65536, .round = MLP_BF16},
     {.name = "u", .dtype = MLP_BF16, .place = MLP_ARENA, .port = 0, .width = 1408, .ld = 2816, .offset = 68352, .round = MLP_BF16},
-    {.name = "mul", .dtype = MLP_BF16, .place = MLP_ARENA, .port = 0, .width = 1408, .ld = 1408, .offset = 425984, .round = MLP_BF16},
+    {.name = "down_in", .dtype = MLP_BF16, .place = MLP_ARENA, .port = 0, .width = 1408, .ld = 1408, .offset = 425984, .round = MLP_BF16},
     {.name = "y", .dtype = MLP_BF16, .place = MLP_ARENA, .port = 0, .width = 512, .ld = 512, .offset = 65536, .round = MLP_BF16},
 };
 
 static const mlp_param params[] = {
-    {.name = "norm.weight", .dtype = MLP_F32, .rows = 1, .cols = 512, .offset = 0},
-    {.name = "gate.weight+up.weight", .dtype = MLP_BF16, .rows = 2816, .cols = 512, .offset = 2048},
-    {.name = "down.weight", .dtype = MLP_BF16, .rows = 512, .cols = 1408, .offset = 2885632},
+    {.name = "norm.weight", .dtype = MLP_F32, .rows = 1, .cols = 512, .ld = 512, .offset = 0},
+    {.name = "gate.weight+up.weight", .dtype = MLP_BF16, .rows = 2816, .cols = 512, .ld = 512, .offset = 2048},
+    {.name = "down.weight", .dtype = MLP_BF16, .rows = 512, .cols = 1408, .ld = 1408, .offset = 2885632},
 };
 
 static const mlp_op ops_0[] = {
@@ -286,10 +286,10 @@ static const mlp_op ops_3[] = {
 };
 
 static const mlp_step steps[] = {
-    {.name = "n", .text = "n = rmsnorm(x, norm.weight)", .line = 9, .ops = ops_0, .op_count = 1, .out = 1},
-    {.name = "gate_up", .text = "gate_up = linear(n, gate.weight+up.weight)", .line = 10, .ops = ops_1, .op_count = 1, .out = 2},
-    {.name = "mul", .text = "mul = mul(silu(slice), u)", .line = 12, .ops = ops_2, .op_count = 2, .out = 5},
-    {.name = "y", .text = "y = add(x, linear(mul, down.weight))", .line = 12, .ops = ops_3, .op_count = 2, .out = 6},
+    {.name = "n", .text = "n = rmsnorm(x, norm)", .line = 9, .ops = ops_0, .op_count = 1, .out = 1},
+    {.name = "gate_up", .text = "gate_up = linear(n, gate+up)", .line = 10, .ops = ops_1, .op_count = 1, .out = 2},
+    {.name = "down_in", .text = "down_in = silu(gate) * u", .line = 12, .ops = ops_2, .op_count = 2, .out = 5},
+    {.name = "y", .text = "y = x + linear(down_in, down)", .line = 12, .ops = ops_3, .op_count = 2, .out = 6},
 };
 
 const mlp_model gated_ffn_model = {
@@ -312,7 +312,7 @@ const mlp_model gated_ffn_model = {
     .step_count = 4,
     .arena_bytes = gated_ffn_ARENA_BYTES,
     .weights_bytes = gated_ffn_WEIGHTS_BYTES,
-    .weights_layout = UINT64_C(0x05fa3bc7d932b5bd),
+    .weights_layout = UINT64_C(0xfbf45c6d74465c40),
     .weights_embedded = 0,
     .init = gated_ffn_init,
     .run = run_any,

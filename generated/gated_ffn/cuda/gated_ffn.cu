@@ -14,7 +14,7 @@ extern "C" MLP_HIDDEN int gated_ffn_arena(void **at)
     return cudaGetSymbolAddress(at, device_arena);
 }
 
-/* n = rmsnorm(x, norm.weight) -- gated_ffn.mlp:9 */
+/* n = rmsnorm(x, norm) -- gated_ffn.mlp:9 */
 static __global__ void __launch_bounds__(128) step_0_n(unsigned char *arena, int64_t rows)
 {
     const __nv_bfloat16 *v_x = (const __nv_bfloat16 *)(arena + VALUES + 0); /* [rows, 512], ld 512 */
@@ -42,10 +42,10 @@ extern "C" MLP_HIDDEN int gated_ffn_step_0_n(unsigned char *arena, int64_t rows,
     return mlp_start(step_0_n, rows * 32, 128, arena, rows, stream);
 }
 
-/* mul = mul(silu(slice), u) -- gated_ffn.mlp:12 */
-static __global__ void __launch_bounds__(256) step_2_mul(unsigned char *arena, int64_t rows)
+/* down_in = silu(gate) * u -- gated_ffn.mlp:12 */
+static __global__ void __launch_bounds__(256) step_2_down_in(unsigned char *arena, int64_t rows)
 {
-    const __nv_bfloat16 *v_slice = (const __nv_bfloat16 *)(arena + VALUES + 65536); /* [rows, 1408], ld 2816 */
+    const __nv_bfloat16 *v_gate = (const __nv_bfloat16 *)(arena + VALUES + 65536); /* [rows, 1408], ld 2816 */
     const __nv_bfloat16 *v_u = (const __nv_bfloat16 *)(arena + VALUES + 68352); /* [rows, 1408], ld 2816 */
     __nv_bfloat16 *out = (__nv_bfloat16 *)(arena + VALUES + 425984); /* [rows, 1408], ld 1408 */
 
@@ -53,21 +53,21 @@ static __global__ void __launch_bounds__(256) step_2_mul(unsigned char *arena, i
         const int64_t row = i / 176;
         const int column = int(i % 176) * 8;
         float y[8];
-        float x_slice[8];
-        mlp_load<8, 1408>(x_slice, v_slice + row * 2816, column);
+        float x_gate[8];
+        mlp_load<8, 1408>(x_gate, v_gate + row * 2816, column);
         float x_u[8];
         mlp_load<8, 1408>(x_u, v_u + row * 2816, column);
         #pragma unroll
         for (int j = 0; j < 8; j++) {
-            const float t0 = mlp_silu(x_slice[j]);
+            const float t0 = mlp_silu(x_gate[j]);
             y[j] = t0 * x_u[j];
         }
         mlp_store<8, 1408>(out + row * 1408, column, y);
     }
 }
 
-extern "C" MLP_HIDDEN int gated_ffn_step_2_mul(unsigned char *arena, int64_t rows, void *stream)
+extern "C" MLP_HIDDEN int gated_ffn_step_2_down_in(unsigned char *arena, int64_t rows, void *stream)
 {
-    return mlp_start(step_2_mul, rows * 176, 256, arena, rows, stream);
+    return mlp_start(step_2_down_in, rows * 176, 256, arena, rows, stream);
 }
 
