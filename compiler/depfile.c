@@ -32,7 +32,9 @@ static const char *rule(const struct depfile *depfile, const struct plan *plan, 
 {
     struct arena *arena = plan->arena;
     const char *target = options->depfile_target ? options->depfile_target : default_target(plan, options);
-    const char *text = arena_format(arena, "%s: %s", escape(arena, target), escape(arena, depfile->spec));
+    const char *text = arena_format(arena, "%s:", escape(arena, target));
+    if (depfile->spec)
+        text = arena_format(arena, "%s %s", text, escape(arena, depfile->spec));
     if (depfile->weights)
         text = arena_format(arena, "%s %s", text, escape(arena, depfile->weights));
     return arena_format(arena, "%s\n", text);

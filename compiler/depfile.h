@@ -8,7 +8,7 @@
 #include "plan.h"
 
 struct depfile {
-    const char *spec, *weights;     /* paths; weights may be NULL */
+    const char *spec, *weights;     /* paths; NULL: standard input, no file */
 };
 
 /* -M: to -MF's file or standard output. -MD: to -MF's file, or beside the output with the ending .d. False after a

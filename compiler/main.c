@@ -113,8 +113,20 @@ static bool back_end(struct compilation *c)
     return c->plan;
 }
 
+/* A network with parameters and no source for them takes them when it runs; whoever asked for more is told. */
+static bool check_embedding(const struct compilation *c)
+{
+    if (!c->options.embed || c->weights || !c->plan->weights_bytes)
+        return true;
+    diag_error(c->diags, DIAG_WEIGHTS_FILE, c->graph->weights_span,
+               "there are no weights to embed: the spec names no file, and neither --weights=FILE nor --random-weights is given");
+    return false;
+}
+
 static bool pack_weights(struct compilation *c)
 {
+    if (!check_embedding(c))
+        return false;
     if (c->weights && c->plan->weights_bytes)
         c->blob = weights_pack(c->weights, c->plan, c->diags, &c->blob_size);
     return good(c);
@@ -240,8 +252,8 @@ static enum exit_status finish(struct compilation *c)
         return EXIT_NO_PLAN;
     if (c->options.mode == MODE_CHECK)
         return EXIT_DONE;
-    struct depfile depfile = {.spec = c->options.input, .weights = c->weights_path};
-    if (c->options.mode == MODE_DEPENDENCIES)
+    struct depfile depfile = {.spec = strcmp(c->options.input, "-") ? c->options.input : NULL, .weights = c->weights_path};
+    if (c->options.dependencies)
         return depfile_print(&depfile, c->plan, &c->options) ? EXIT_DONE : EXIT_ENVIRONMENT;
     if (!write_results(c) || (c->options.depfile && !depfile_write(&depfile, c->plan, &c->options)))
         return EXIT_ENVIRONMENT;

@@ -13,12 +13,12 @@ static const char help[] =
     "Compiles a network into C.\n"
     "\n"
     "  -o DIR                   sources into DIR (default .)\n"
-    "  --exe -o PROGRAM         compiles and links a program too, with $CC (and $NVCC)\n"
+    "  --exe -o PROGRAM         compiles and links a program, with $CC (and $NVCC)\n"
     "  --lib -o DIR             compiles libNAME.a and NAME.h into DIR\n"
     "  --target=cuda|cpu        what runs it (default cuda)\n"
     "  --weights=FILE           takes the weights from this safetensors file, not the spec's\n"
-    "  --weights=embed          packs the weights into the program (default)\n"
-    "  --weights=external       writes NAME.weights, which the program reads at start\n"
+    "  --weights=embed          packs the weights into the program (default where there are any)\n"
+    "  --weights=external       writes them to NAME.weights, which the program reads at start\n"
     "  --random-weights=SEED    weights from a seed instead of a file\n"
     "  --locked                 a product without a plan is an error (exit status 4)\n"
     "  --check                  reports errors and warnings, writes nothing\n"
@@ -29,7 +29,7 @@ static const char help[] =
     "  -MF FILE, -MT TARGET     where -M and -MD write them; their target\n"
     "  -Werror                  warnings are errors\n"
     "  --color=auto|always|never\n"
-    "  --version, --help\n"
+    "  --version, --help, -h\n"
     "\n"
     "Exit status: 0 done; 1 the spec or the weights are wrong; 2 the command line is wrong; 3 a file, the\n"
     "C compiler or the disk failed; 4 --locked found no plan.\n";
@@ -63,10 +63,13 @@ static int index_of(const char *word, const char *const *words)
     return -1;
 }
 
+static const char *const mode_text[] = {[MODE_PROGRAM] = "--exe", [MODE_LIBRARY] = "--lib", [MODE_CHECK] = "--check",
+                                        [MODE_DUMP] = "--dump (or --dot, --explain)"};
+
 static enum exit_status set_mode(struct options *options, enum mode mode)
 {
     if (options->mode != MODE_SOURCES && options->mode != mode)
-        return wrong("--exe, --lib, --check, --dump, --dot, --explain and -M exclude each other");
+        return wrong("%s and %s exclude each other", mode_text[options->mode], mode_text[mode]);
     options->mode = mode;
     return EXIT_DONE;
 }
@@ -95,7 +98,7 @@ static enum exit_status parse_weights(struct options *options, const char *text)
     if (!strcmp(text, "external"))
         options->external = true;
     else if (!strcmp(text, "embed"))
-        options->external = false;
+        options->embed = true;
     else if (!*text)
         return wrong("--weights= needs a file, embed or external");
     else
@@ -103,31 +106,67 @@ static enum exit_status parse_weights(struct options *options, const char *text)
     return EXIT_DONE;
 }
 
-/* Options of the form --name=value; -1 if it is none of them. */
-static int parse_valued(struct options *options, const char *argument)
+static const char *const targets[] = {"cpu", "cuda", NULL};
+static const char *const dumps[] = {"ast", "graph", "fused", "plan", "memory", NULL};
+static const char *const colors[] = {"auto", "always", "never", NULL};
+
+static enum exit_status no_such_choice(const char *name, const char *value, const char *const *choices)
 {
-    static const char *const targets[] = {"cpu", "cuda", NULL};
-    static const char *const dumps[] = {"ast", "graph", "fused", "plan", "memory", NULL};
-    static const char *const colors[] = {"auto", "always", "never", NULL};
-    const char *value;
-    int index = 0;
-    if ((value = value_of(argument, "--target"))) {
-        if ((index = index_of(value, targets)) >= 0)
-            options->target = index ? TARGET_CUDA : TARGET_CPU;
-    } else if ((value = value_of(argument, "--dump"))) {
-        if ((index = index_of(value, dumps)) >= 0)
-            return (int)set_dump(options, (enum dump)index);
-    } else if ((value = value_of(argument, "--color"))) {
-        if ((index = index_of(value, colors)) >= 0)
-            options->color = (enum diag_color)index;
-    } else if ((value = value_of(argument, "--weights"))) {
-        return (int)parse_weights(options, value);
-    } else if ((value = value_of(argument, "--random-weights"))) {
-        return (int)parse_seed(options, value);
-    } else {
-        return -1;
+    char list[128] = "";
+    for (int i = 0; choices[i]; i++)
+        snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", i ? ", " : "", choices[i]);
+    return wrong("%s=%s: it is one of %s", name, value, list);
+}
+
+static enum exit_status choose(const char *name, const char *value, const char *const *choices, int *choice)
+{
+    *choice = index_of(value, choices);
+    return *choice < 0 ? no_such_choice(name, value, choices) : EXIT_DONE;
+}
+
+enum valued { TARGET, DUMP, COLOR, WEIGHTS, RANDOM_WEIGHTS };
+
+static const char *const valued_names[] = {"--target", "--dump", "--color", "--weights", "--random-weights", NULL};
+
+static enum exit_status parse_value(struct options *options, enum valued option, const char *value)
+{
+    const char *name = valued_names[option];
+    enum exit_status status = EXIT_DONE;
+    int choice = 0;
+    switch (option) {
+    case TARGET:
+        status = choose(name, value, targets, &choice);
+        options->target = choice ? TARGET_CUDA : TARGET_CPU;
+        return status;
+    case DUMP:
+        status = choose(name, value, dumps, &choice);
+        return status == EXIT_DONE ? set_dump(options, (enum dump)choice) : status;
+    case COLOR:
+        status = choose(name, value, colors, &choice);
+        options->color = (enum diag_color)choice;
+        return status;
+    case WEIGHTS:
+        return parse_weights(options, value);
+    case RANDOM_WEIGHTS:
+        break;
     }
-    return index >= 0 ? EXIT_DONE : (int)wrong("'%s': no such choice", argument);
+    return parse_seed(options, value);
+}
+
+/* --name=value or --name value; -1 if it is none of them. */
+static int parse_valued(struct options *options, char **argv, int *at)
+{
+    for (int i = 0; valued_names[i]; i++) {
+        const char *value = value_of(argv[*at], valued_names[i]);
+        if (!value && !strcmp(argv[*at], valued_names[i])) {
+            if (!argv[*at + 1])
+                return (int)wrong("%s needs a value", argv[*at]);
+            value = argv[++*at];
+        }
+        if (value)
+            return (int)parse_value(options, (enum valued)i, value);
+    }
+    return -1;
 }
 
 /* Options that stand alone; -1 if it is none of them. */
@@ -143,7 +182,8 @@ static int parse_flag(struct options *options, const char *argument)
     case 2:
         return (int)set_mode(options, MODE_CHECK);
     case 3:
-        return (int)set_mode(options, MODE_DEPENDENCIES);
+        options->dependencies = true;
+        return EXIT_DONE;
     case 4:
         return (int)set_dump(options, DUMP_DOT);
     case 5:
@@ -186,7 +226,7 @@ static enum exit_status parse_one(struct options *options, char **argv, int *at)
     }
     int status = parse_flag(options, argument);
     if (status < 0)
-        status = parse_valued(options, argument);
+        status = parse_valued(options, argv, at);
     if (status >= 0)
         return (enum exit_status)status;
     if (*argument == '-' && argument[1])
@@ -203,10 +243,12 @@ static enum exit_status check_together(const struct options *options)
         return wrong("no spec given");
     if (options->weights && options->random)
         return wrong("--weights=FILE and --random-weights exclude each other");
-    if ((options->depfile_path || options->depfile_target) && !options->depfile && options->mode != MODE_DEPENDENCIES)
+    if (options->embed && options->external)
+        return wrong("--weights=embed and --weights=external exclude each other");
+    if ((options->depfile_path || options->depfile_target) && !options->depfile && !options->dependencies)
         return wrong("-MF and -MT need -M or -MD");
-    if (options->depfile && (options->mode == MODE_CHECK || options->mode == MODE_DUMP))
-        return wrong("-MD needs an output");
+    if ((options->depfile || options->dependencies) && (options->mode == MODE_CHECK || options->mode == MODE_DUMP))
+        return wrong("-M and -MD are about outputs, %s writes none", mode_text[options->mode]);
     return EXIT_DONE;
 }
 
@@ -215,9 +257,9 @@ enum exit_status options_parse(int argc, char **argv, struct options *options, b
     *options = (struct options){.target = TARGET_CUDA};
     *done = false;
     for (int i = 1; i < argc; i++) {
-        if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "--version")) {
+        if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h") || !strcmp(argv[i], "--version")) {
             *done = true;
-            if (argv[i][2] == 'h')
+            if (strcmp(argv[i], "--version"))
                 fputs(help, stdout);
             else
                 puts("mlpc " MLPC_VERSION);

@@ -14,7 +14,6 @@ enum mode {
     MODE_LIBRARY,                   /* --lib */
     MODE_CHECK,                     /* --check: messages only */
     MODE_DUMP,                      /* --dump, --dot, --explain: text on standard output only */
-    MODE_DEPENDENCIES,              /* -M: a rule for make only */
 };
 
 enum dump { DUMP_AST, DUMP_GRAPH, DUMP_FUSED, DUMP_PLAN, DUMP_MEMORY, DUMP_DOT, DUMP_EXPLAIN };
@@ -26,11 +25,12 @@ struct options {
     enum dump dump;
     enum target target;
     const char *weights;            /* --weights=FILE, or NULL */
-    bool external;                  /* --weights=external */
+    bool embed, external;           /* --weights=embed, --weights=external */
     bool random;                    /* --random-weights */
     uint64_t seed;
     bool locked;
-    bool depfile;                   /* -MD */
+    bool dependencies;              /* -M: a rule for make instead of an output */
+    bool depfile;                   /* -MD: beside it */
     const char *depfile_path;       /* -MF */
     const char *depfile_target;     /* -MT */
     bool warnings_are_errors;

@@ -33,15 +33,20 @@ static void add(struct command *command, const char *word)
     VEC_PUSH(command->arena, &command->words, word);
 }
 
-/* The words of an environment variable such as CC="gcc -m64", or of the default. */
-static void add_tool(struct command *command, const char *variable, const char *fallback)
+/* The words of an environment variable such as CC="gcc -m64", or of the default. The tool's own options come after
+ * `option`, so that the user's win. */
+static void add_tool(struct command *command, const char *variable, const char *fallback, const char *option)
 {
     const char *value = variable ? getenv(variable) : NULL;
     if (!value || !value[strspn(value, " \t")])
         value = fallback;
     char *copy = arena_copy(command->arena, value, strlen(value)), *rest = NULL;
-    for (char *word = strtok_r(copy, " \t", &rest); word; word = strtok_r(NULL, " \t", &rest))
+    for (char *word = strtok_r(copy, " \t", &rest); word; word = strtok_r(NULL, " \t", &rest)) {
         add(command, word);
+        if (option)
+            add(command, option);
+        option = NULL;
+    }
 }
 
 static bool mentions(const struct command *command, const char *beginning)
@@ -144,16 +149,19 @@ static bool ends_with(const char *text, const char *end)
     return length >= tail && !strcmp(text + length - tail, end);
 }
 
+/* gcc turns the loops behind products into vector code at -O3 only. */
+static const char optimise[] = "-O3";
+
 /* nvcc compiles what includes CUDA's headers: it knows where they are. */
 static void add_compiler(struct job *job, struct command *command, const char *source)
 {
     if (job->plan->target == TARGET_CUDA && !ends_with(source, ".S")) {
-        add_tool(command, "NVCC", "nvcc");
+        add_tool(command, "NVCC", "nvcc", optimise);
         if (!mentions(command, "-arch") && !mentions(command, "-gencode"))
             add(command, "-arch=sm_90");
         add(command, "-Xcompiler=-fvisibility=hidden");
     } else {
-        add_tool(command, "CC", "cc");
+        add_tool(command, "CC", "cc", optimise);
         add(command, "-fvisibility=hidden");
         if (!ends_with(source, ".S"))
             add(command, "-std=c11");
@@ -165,7 +173,6 @@ static bool compile(struct job *job, const char *source)
     struct command command = {.arena = job->arena};
     const char *object = arena_format(job->arena, "%s/%zu.o", job->scratch, job->objects.count);
     add_compiler(job, &command, source);
-    add(&command, "-O2");
     add(&command, arena_format(job->arena, "-I%s", job->scratch));
     add(&command, arena_format(job->arena, "-I%s", job->runtime));
     add(&command, "-c");
@@ -222,7 +229,7 @@ static bool link_program(struct job *job, const char *to)
 {
     struct command command = {.arena = job->arena};
     bool cuda = job->plan->target == TARGET_CUDA;
-    add_tool(&command, cuda ? "NVCC" : "CC", cuda ? "nvcc" : "cc");
+    add_tool(&command, cuda ? "NVCC" : "CC", cuda ? "nvcc" : "cc", NULL);
     if (cuda && !mentions(&command, "-arch") && !mentions(&command, "-gencode"))
         add(&command, "-arch=sm_90");
     add(&command, "-o");
@@ -280,7 +287,7 @@ bool toolchain_program(const struct plan *plan, const struct outputs *sources, c
 static bool join_objects(struct job *job, const char *joined)
 {
     struct command command = {.arena = job->arena};
-    add_tool(&command, "LD", "ld");
+    add_tool(&command, "LD", "ld", NULL);
     add(&command, "-r");
     add(&command, "-o");
     add(&command, joined);
@@ -292,7 +299,7 @@ static bool hide_names(struct job *job, const char *joined)
 {
     static const char *const words[] = {"init", "run", "run_device", "input", "output", "load_weights", "close", "error", "model"};
     struct command command = {.arena = job->arena};
-    add_tool(&command, "OBJCOPY", "objcopy");
+    add_tool(&command, "OBJCOPY", "objcopy", NULL);
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         add(&command, arena_format(job->arena, "--keep-global-symbol=%s_%s", job->plan->prefix, words[i]));
     add(&command, "--keep-global-symbol=mlp_status_text");
@@ -304,19 +311,23 @@ static bool hide_names(struct job *job, const char *joined)
 static bool archive(struct job *job, const char *joined, const char *to)
 {
     struct command command = {.arena = job->arena};
-    add_tool(&command, "AR", "ar");
+    add_tool(&command, "AR", "ar", NULL);
     add(&command, "rcsD");
     add(&command, to);
     add(&command, joined);
     return run(&command);
 }
 
+/* Embedded weights are in the library already. */
 static bool put_header(struct job *job, const struct outputs *sources, const char *folder)
 {
     struct outputs header = {.arena = job->arena};
+    bool external = true;
+    for (size_t i = 0; i < sources->files.count; i++)
+        external &= !ends_with(sources->files.at[i].path, ".S");
     for (size_t i = 0; i < sources->files.count; i++) {
         const struct output_file *file = &sources->files.at[i];
-        if (ends_with(file->path, ".h") || ends_with(file->path, ".weights"))
+        if (ends_with(file->path, ".h") || (external && ends_with(file->path, ".weights")))
             outputs_add(&header, arena_format(job->arena, "%s/%s", folder, file->path), file->bytes, file->size);
     }
     return outputs_commit(&header);
