@@ -115,6 +115,24 @@ status "no C compiler" 3 env CC=/no/such/compiler "$mlpc" --exe --target=cpu -o 
 check "a C compiler that fails: no program" test ! -e failed
 status "an old program and no C compiler" 3 env CC=false "$mlpc" --exe --target=cpu -o program_one digits.mlp
 check "an old program and no C compiler: it is whole" cmp program_one old_program
+check "an option's value may be the next argument" "$mlpc" --target cpu --random-weights 7 --check digits.mlp
+status "no such target" 2 "$mlpc" --target=gpu digits.mlp
+says "no such target" 'it is one of cpu, cuda'
+status "two modes" 2 "$mlpc" --exe --lib digits.mlp
+says "two modes" '--exe and --lib exclude each other'
+check "-M for a program" bash -c '"$1" -M --exe --target=cpu -o prog digits.mlp | grep -qx "prog: digits.mlp digits.safetensors"' - "$mlpc"
+check "-MD of standard input names the weights alone" bash -c \
+    '"$1" --target=cpu -MD -MF stdin.d -o stdin - <digits.mlp && grep -qx "stdin/digits.c: digits.safetensors" stdin.d' - "$mlpc"
+sed '/weights/d' digits.mlp >bare.mlp
+check "a network without weights" "$mlpc" --target=cpu --check bare.mlp
+status "nothing to embed" 1 "$mlpc" --target=cpu --weights=embed --check bare.mlp
+says "nothing to embed" 'bare.mlp:[0-9]*:[0-9]*: error: there are no weights to embed'
+check "a library with its weights in it" bash -c '"$1" --lib --target=cpu -o embedded digits.mlp &&
+    [ "$(ls embedded)" = "digits.h
+libdigits.a" ]' - "$mlpc"
+check "a library with its weights beside it" bash -c '"$1" --lib --target=cpu --weights=external -o beside digits.mlp &&
+    [ -s beside/digits.weights ]' - "$mlpc"
+check "CC's own options win" bash -c 'CC="gcc -O0 -Werror=unknown-pragmas" "$1" --exe --target=cpu -o slow digits.mlp' - "$mlpc"
 status "no locked plan" 4 "$mlpc" --target=cuda --locked -o locked digits.mlp
 
 # ---- Warnings ----
