@@ -207,8 +207,8 @@ static void fail_keyword(struct checker *checker, const struct callee *callee, c
             nearest_offer(&nearest, callee_parameter(callee, i));
     }
     if (is_by_place(callee, text))
-        FAIL(checker, UNKNOWN_KEYWORD, keyword->span, "the argument '%s' of '%s' is told by its place, not by '%s='",
-             text, function->name->text, text);
+        FAIL(checker, UNKNOWN_KEYWORD, keyword->span,
+             "the argument '%s' of '%s' is told by its place, not by '%s='", text, function->name->text, text);
     else
         FAIL(checker, UNKNOWN_KEYWORD, keyword->span, "'%s' has no argument '%s'%s", function->name->text, text,
              nearest_text(checker->arena, &nearest));
@@ -329,8 +329,9 @@ static void check_call(struct checker *checker, const struct expr *call)
     for (size_t i = 0; i < call->call.args.list.count; i++) {
         const struct arg *arg = &call->call.args.list.at[i];
         if (lacks_quotes(checker, &callee, arg, i))
-            FAIL(checker, UNDEFINED_NAME, arg->value->span, "'%s' has no value here; names of weights stand in quotes: \"%s\"",
-                 arg->value->name->text, arg->value->name->text);
+            FAIL(checker, UNDEFINED_NAME, arg->value->span,
+                 "'%s' has no value here; names of weights stand in quotes: \"%s\"", arg->value->name->text,
+                 arg->value->name->text);
         else
             check_expr(checker, arg->value);
     }

@@ -483,7 +483,7 @@ static const char *find_hint(const struct parser *parser, yysymbol_kind_t found,
     return NULL;
 }
 
-/* A reserved word where a name could be; at the begin of a line it is likelier that what was before it is unfinished. */
+/* A reserved word where a name could be; at the begin of a line it is likelier that the line before is unfinished. */
 static bool is_misused(const struct parser *parser, yysymbol_kind_t symbol, struct span span,
                        const struct expectation *expected)
 {
