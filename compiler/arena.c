@@ -1,7 +1,6 @@
 /* Chunks in a list, newest first; an object is the next aligned piece of the newest chunk. */
 #include "arena.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,17 +95,29 @@ char *arena_copy(struct arena *arena, const char *text, size_t length)
     return copy;
 }
 
-char *arena_format(struct arena *arena, const char *format, ...)
+/* Most texts are short: formatted once, then copied; a longer one is formatted again where it fits. */
+char *arena_format_list(struct arena *arena, const char *format, va_list args)
 {
-    va_list args, again;
-    va_start(args, format);
+    char small[256];
+    va_list again;
     va_copy(again, args);
-    int length = vsnprintf(NULL, 0, format, args);
-    va_end(args);
+    int length = vsnprintf(small, sizeof small, format, args);
     if (length < 0)
         out_of_memory();
     char *text = arena_array(arena, (size_t)length + 1, 1);
-    vsnprintf(text, (size_t)length + 1, format, again);
+    if ((size_t)length < sizeof small)
+        memcpy(text, small, (size_t)length);
+    else
+        vsnprintf(text, (size_t)length + 1, format, again);
     va_end(again);
+    return text;
+}
+
+char *arena_format(struct arena *arena, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    char *text = arena_format_list(arena, format, args);
+    va_end(args);
     return text;
 }

@@ -7,6 +7,7 @@
 #ifndef MLPC_ARENA_H
 #define MLPC_ARENA_H
 
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -31,6 +32,7 @@ void *arena_array(struct arena *arena, size_t count, size_t size);
 void *arena_grow(struct arena *arena, const void *old, size_t used, size_t count, size_t size);
 char *arena_copy(struct arena *arena, const char *text, size_t length);     /* adds a NUL */
 char *arena_format(struct arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
+char *arena_format_list(struct arena *arena, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
 
 #define ARENA_NEW(arena, type) ((type *)arena_alloc((arena), sizeof(type)))
 #define ARENA_ARRAY(arena, type, count) ((type *)arena_array((arena), (count), sizeof(type)))

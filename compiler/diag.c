@@ -71,17 +71,6 @@ enum exit_status diags_status(const struct diags *diags)
 
 /* ---- Recording ---- */
 
-static const char *format_text(struct arena *arena, const char *format, va_list args)
-{
-    va_list again;
-    va_copy(again, args);
-    int length = vsnprintf(NULL, 0, format, args);
-    char *text = ARENA_ARRAY(arena, char, (size_t)length + 1);
-    vsnprintf(text, (size_t)length + 1, format, again);
-    va_end(again);
-    return text;
-}
-
 static void record(struct diags *diags, enum severity severity, const char *slug, const struct span *span,
                    const char *text)
 {
@@ -103,7 +92,7 @@ void diag_error(struct diags *diags, enum diag_slug slug, struct span span, cons
 {
     va_list args;
     va_start(args, format);
-    record(diags, SEVERITY_ERROR, slug_text[slug], &span, format_text(diags->arena, format, args));
+    record(diags, SEVERITY_ERROR, slug_text[slug], &span, arena_format_list(diags->arena, format, args));
     va_end(args);
 }
 
@@ -111,7 +100,7 @@ void diag_warning(struct diags *diags, enum diag_slug slug, struct span span, co
 {
     va_list args;
     va_start(args, format);
-    record(diags, SEVERITY_WARNING, slug_text[slug], &span, format_text(diags->arena, format, args));
+    record(diags, SEVERITY_WARNING, slug_text[slug], &span, arena_format_list(diags->arena, format, args));
     va_end(args);
 }
 
@@ -119,7 +108,7 @@ void diag_environment(struct diags *diags, const struct span *where, const char 
 {
     va_list args;
     va_start(args, format);
-    record(diags, SEVERITY_ERROR, NULL, where, format_text(diags->arena, format, args));
+    record(diags, SEVERITY_ERROR, NULL, where, arena_format_list(diags->arena, format, args));
     va_end(args);
 }
 
@@ -129,7 +118,7 @@ void diag_note(struct diags *diags, struct span span, const char *format, ...)
         return;
     va_list args;
     va_start(args, format);
-    struct note note = {span, format_text(diags->arena, format, args)};
+    struct note note = {span, arena_format_list(diags->arena, format, args)};
     va_end(args);
     VEC_PUSH(diags->arena, &diags->messages.at[diags->messages.count - 1].notes, note);
 }

@@ -24,15 +24,10 @@ static void append(struct emitter *emitter, const char *text, size_t length)
 
 static void append_line(struct emitter *emitter, const char *format, va_list args)
 {
-    va_list again;
-    va_copy(again, args);
-    size_t length = (size_t)vsnprintf(NULL, 0, format, args);
-    char *line = arena_array(emitter->arena, length + 1, 1);
-    vsnprintf(line, length + 1, format, again);
-    va_end(again);
+    const char *line = arena_format_list(emitter->arena, format, args);
     for (int i = 0; i < emitter->depth; i++)
         append(emitter, "    ", 4);
-    append(emitter, line, length);
+    append(emitter, line, strlen(line));
     append(emitter, "\n", 1);
 }
 

@@ -96,6 +96,11 @@ static void test_texts(void **state)
     assert_string_equal(arena_copy(arena, "", 0), "");
     assert_string_equal(arena_format(arena, "%s[%d]", "fc", 31), "fc[31]");
     assert_string_equal(arena_format(arena, "%s", ""), "");
+    for (int length = 254; length <= 258; length++) {
+        const char *text = arena_format(arena, "%*d|", length - 1, 7);
+        assert_int_equal(strlen(text), length);
+        assert_memory_equal(text + length - 2, "7|", 3);
+    }
     const char *wide = arena_format(arena, "%100000d", 7);
     assert_int_equal(strlen(wide), 100000);
     assert_int_equal(wide[99999], '7');
