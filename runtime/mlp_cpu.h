@@ -35,16 +35,6 @@ static inline void mlp_product(size_t rows, size_t n, size_t k, const float *x, 
 
 /* ---- Element by element ---- */
 
-static inline float mlp_identity(float x)
-{
-    return x;
-}
-
-static inline float mlp_neg(float x)
-{
-    return -x;
-}
-
 static inline float mlp_abs(float x)
 {
     return fabsf(x);

@@ -92,16 +92,6 @@ static double clamp_d(double x)
     return fmin(fmax(x, -2), 3);
 }
 
-static double minus_d(double x)
-{
-    return -x;
-}
-
-static double same_d(double x)
-{
-    return x;
-}
-
 static const struct {
     const char *name;
     float (*f)(float);
@@ -120,10 +110,8 @@ static const struct {
     {"sigmoid", mlp_sigmoid, sigmoid_d, 1, 0, 0},
     {"tanh", mlp_tanh, tanh, 1, -1, 0},
     {"softplus", mlp_softplus, softplus_d, INFINITY, 0, 0},
-    {"identity", mlp_identity, same_d, INFINITY, -INFINITY, 0},
     {"exp", mlp_exp, exp, INFINITY, 0, 0},
     {"abs", mlp_abs, fabs, INFINITY, INFINITY, 0},
-    {"neg", mlp_neg, minus_d, -INFINITY, INFINITY, 0},
     {"leaky_relu", leaky, leaky_d, INFINITY, -INFINITY, 0},
     {"elu", elu, elu_d, INFINITY, -1.5f, 0},
     {"clamp", clamp, clamp_d, 3, -2, 0},
