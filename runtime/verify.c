@@ -16,22 +16,21 @@ static void print_step(const mlp_verification *v, size_t index)
 {
     const mlp_step *step = &v->model->steps[index];
     const mlp_finding *finding = &v->steps[index];
-    double error = finding->excess == 0 ? 0 : fabs(finding->got - finding->want.value);
-    printf("%4zu %5d %10.2e %10.2e  %-8s  %s\n", index + 1, step->line, error, finding->want.bound, verdict(finding),
-           step->text);
+    printf("%4zu %5d %13.2e %9.2g  %-8s  %s\n", index + 1, step->line, finding->error, fmax(finding->excess, 0),
+           verdict(finding), step->text);
     if (finding->undecided)
-        printf("%38s%zu elements may be anything: their bound is infinite\n", "", finding->undecided);
+        printf("%46s%zu elements may be anything: their bound is infinite\n", "", finding->undecided);
 }
 
 static void print_report(const mlp_verification *v)
 {
     printf("%zu of %zu rows checked, in batches of %zu\n", v->checked, v->inputs.rows, v->rows);
-    printf("%4s %5s %10s %10s  %-8s  %s\n", "step", "line", "error", "bound", "verdict", "computes");
+    printf("%4s %5s %13s %9s  %-8s  %s\n", "step", "line", "largest error", "of bound", "verdict", "computes");
     for (size_t i = 0; i < v->model->step_count; i++)
         print_step(v, i);
     if (v->chain_broken)
         printf("whole network: NaN or infinite in other places than float64\n");
-    printf("whole network: %.2e from float64, whose largest output is %.3g\n\n", v->chain_error, v->chain_size);
+    printf("whole network: %.2e from float64, whose largest output is %.3g\n", v->chain_error, v->chain_size);
 }
 
 static int complain_step(const mlp_verification *v, size_t index)
@@ -97,6 +96,8 @@ static int verify_random(const mlp_command *command)
     for (size_t i = 0; code == MLP_EXIT_DONE && i < command->model->batch_count; i++) {
         size_t batch = command->model->batches[i];
         mlp_arrays inputs = mlp_arrays_random(command, batch);
+        if (i)
+            printf("\n");
         code = verify_rows(command, inputs, batch);
         mlp_arrays_free(&inputs);
     }

@@ -6,9 +6,10 @@
 #include "image.h"
 #include "reference.h"
 
-/* A difference, the worst of a step so far: an excess above 1 is an error. */
+/* The element of a step that is nearest its bound so far, by `excess`: above 1 is an error. */
 typedef struct mlp_finding {
     double excess, got;
+    double error;                   /* the largest of the step: maybe of another element, which may be off by more */
     mlp_bounded want;
     size_t row, column, undecided;  /* undecided: elements for which anything may come out */
     int changed;                    /* the value, if an operand was not what had been stored, else -1 */

@@ -1,4 +1,5 @@
 /* --verify finds what is wrong, names the first step that is, and lets what is right pass. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -121,6 +122,50 @@ static void network_that_fails(void **state)
     says("program: device failed: a CUDA or cuBLASLt call failed: run");
 }
 
+/* ---- What the table shows ---- */
+
+/* The figures in the line of a step. */
+static void figures(const char *text, double *error, double *share)
+{
+    const char *line = strstr(said, text);
+    assert_non_null(line);
+    while (line > said && line[-1] != '\n')
+        line--;
+    assert_int_equal(sscanf(line, "%*d %*d %lf %lf", error, share), 2);
+}
+
+/* The tanh form is off by most at 2.7, where the bound is larger, too: 2.6 is farther beyond its own. */
+static void largest_error_and_largest_share(void **state)
+{
+    (void)state;
+    double error, share, off = 2.7 / (1 + exp(-2 * 0.79788456080286536 * (2.7 + 0.044715 * 2.7 * 2.7 * 2.7)));
+    off = fabs(off - 0.5 * 2.7 * erfc(-2.7 * 0.70710678118654752));
+    assert_int_equal(verify_row(GELU_BY_TANH, 2.7f, 2.35f, -5, 0), 1);
+    says(" largest error  of bound  verdict   computes");
+    says("diverges: row 0, column 1 is");
+    figures("h = gelu", &error, &share);
+    assert_true(fabs(error - off) < 0.01 * off && share > 100 && share < 1000);
+    figures("y = linear", &error, &share);
+    assert_true(error < 1e-5 && share <= 1);
+    assert_int_equal(verify_row(NAN_LOST, NAN, 0, 0, 0), 1);
+    figures("h = gelu", &error, &share);
+    assert_true(isinf(error) && isinf(share));
+    assert_int_equal(verify_with(HIDDEN_OVERWRITTEN), 1);
+    figures("CHANGED   z = softmax", &error, &share);
+    assert_true(fabs(error - 1) < 1e-3 && isinf(share));
+}
+
+/* A blank line between the tables of two batch sizes, and none behind the last. */
+static void blank_lines(void **state)
+{
+    (void)state;
+    assert_int_equal(verify_with(RIGHT), 0);
+    const char *blank = strstr(said, "\n\n");
+    assert_non_null(blank);
+    assert_memory_equal(blank, "\n\n4 of 4 rows", 13);
+    assert_null(strstr(blank + 2, "\n\n"));
+}
+
 /* ---- What one row sees of the memory ---- */
 
 static void image_of_slices_and_parts(void **state)
@@ -169,6 +214,8 @@ int main(void)
         cmocka_unit_test(nan_lost),
         cmocka_unit_test(cut_instead_of_rounded),
         cmocka_unit_test(network_that_fails),
+        cmocka_unit_test(largest_error_and_largest_share),
+        cmocka_unit_test(blank_lines),
         cmocka_unit_test(image_of_slices_and_parts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
