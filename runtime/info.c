@@ -21,6 +21,16 @@ static void print_batches(const mlp_model *model)
     printf("\n");
 }
 
+static void print_memory(const mlp_model *model)
+{
+    printf("%-9s%zu bytes between steps, ", "memory", model->arena_bytes);
+    if (model->weights_bytes)
+        printf("%zu bytes of weights (%s)\n", model->weights_bytes,
+               model->weights_embedded ? "embedded" : "from a file: --weights");
+    else
+        printf("no weights\n");
+}
+
 static void print_steps(const mlp_model *model)
 {
     printf("\nstep  line   width  computes\n");
@@ -80,8 +90,7 @@ int mlp_info(const mlp_command *command)
     print_batches(model);
     print_ports("inputs", model->inputs, model->input_count);
     print_ports("outputs", model->outputs, model->output_count);
-    printf("%-9s%zu bytes between steps, %zu bytes of weights (%s)\n", "memory", model->arena_bytes,
-           model->weights_bytes, model->weights_embedded ? "embedded" : "from a file: --weights");
+    print_memory(model);
     print_steps(model);
     if (model->describe)
         print_on_device(command);

@@ -10,12 +10,13 @@ extern "C" {
 
 #define MLP_WEIGHTS_HEADER 256      /* bytes in front of the packed parameters */
 
+/* In C99, too, which has no _Alignas. */
+#define MLP_ALIGN(bytes) __attribute__((aligned(bytes)))
+
 #if defined(__cplusplus)
-#define MLP_ALIGN(bytes) alignas(bytes)
 #define MLP_EXTERN extern "C"
 #define MLP_RESTRICT __restrict
 #else
-#define MLP_ALIGN(bytes) _Alignas(bytes)
 #define MLP_EXTERN extern
 #define MLP_RESTRICT restrict
 #endif
@@ -30,7 +31,9 @@ typedef struct mlp_network {
 
 /* Takes the network for this thread; MLP_BUSY if another has it, MLP_NOT_READY before init. */
 mlp_status mlp_enter(mlp_network *network);
-/* The same, whether ready or not: for init, load_weights and close. */
+/* The same for init, which must not find it ready: MLP_BAD_ARGUMENT. */
+mlp_status mlp_enter_init(mlp_network *network);
+/* The same, whether ready or not. */
 mlp_status mlp_enter_any(mlp_network *network);
 void mlp_leave(mlp_network *network);
 
@@ -41,11 +44,11 @@ mlp_status mlp_fail(mlp_network *network, mlp_status status, const char *format,
 #endif
     ;
 
-/* Checks the header of a packed blob against what the network was built for. */
+/* Checks a packed blob, header and payload, against what the network was built for. */
 mlp_status mlp_weights_check(mlp_network *network, const unsigned char *blob, size_t size, size_t weights_bytes,
                              uint64_t layout, const char *from);
 /* Reads a packed file into a new block, checks size, layout and checksum, and only then puts it in the place of the
- * weights in use. The caller has entered the network. */
+ * weights in use. A path of NULL is MLP_BAD_ARGUMENT. The caller has entered the network. */
 mlp_status mlp_weights_load(mlp_network *network, const char *path, size_t weights_bytes, uint64_t layout);
 /* Frees what mlp_weights_load took. */
 void mlp_weights_unload(mlp_network *network);

@@ -23,6 +23,16 @@ mlp_status mlp_enter(mlp_network *network)
     return status;
 }
 
+mlp_status mlp_enter_init(mlp_network *network)
+{
+    mlp_status status = mlp_enter_any(network);
+    if (status == MLP_OK && network->ready) {
+        status = mlp_fail(network, MLP_BAD_ARGUMENT, "init was called twice without close");
+        mlp_leave(network);
+    }
+    return status;
+}
+
 void mlp_leave(mlp_network *network)
 {
     __atomic_store_n(&network->busy, 0, __ATOMIC_RELEASE);

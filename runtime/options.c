@@ -1,5 +1,5 @@
-/* argv turned into a command. Files belong to ports: `x=in.npy` names the port; with one input and one output, two
- * files without names will do. */
+/* argv turned into a command. Files belong to inputs and outputs: `x=in.npy` names which; with one input and one output,
+ * two files without names will do. */
 #include "command.h"
 
 #include <errno.h>
@@ -11,13 +11,11 @@
 
 #include "element.h"
 
-enum { MOST_FILES = 2 };            /* that stand without a port's name */
-
 struct parser {
     mlp_command *command;
     const char *mode;               /* the option that chose it, or NULL */
     const char *batch;              /* as given, or NULL */
-    const char *files[MOST_FILES];
+    const char **files;             /* those without a name */
     int file_count, named;
 };
 
@@ -132,7 +130,8 @@ static const struct option {
     {"--weights", "FILE", take_weights, "read packed weights from FILE"},
     {"--device", "N", take_device, "use GPU number N; a program for the CPU ignores it"},
     {"--tune", "FILE", take_tune, NULL},
-    {"--help", NULL, take_help, "print this"},
+    {"--help", NULL, take_help, "print this; so does -h"},
+    {"-h", NULL, take_help, NULL},
     {"--version", NULL, take_version, "print what the program was made from"},
 };
 
@@ -168,7 +167,13 @@ static const mlp_port *find_port(const mlp_port *ports, size_t count, const char
     return NULL;
 }
 
-/* The place for the file of the port that `name` names, or NULL. */
+/* All inputs, then all outputs. */
+static const mlp_port *port_at(const mlp_model *model, size_t index)
+{
+    return index < model->input_count ? &model->inputs[index] : &model->outputs[index - model->input_count];
+}
+
+/* The place for the file of the input or output that `name` names, or NULL. */
 static const char **file_place(const struct parser *parser, const char *name, size_t length)
 {
     const mlp_command *command = parser->command;
@@ -185,8 +190,6 @@ static int take_file(struct parser *parser, const char *text)
     const char *equals = strchr(text, '=');
     const char **place = equals ? file_place(parser, text, (size_t)(equals - text)) : NULL;
     if (!place) {
-        if (parser->file_count == MOST_FILES)
-            return mlp_complain(parser->command, MLP_EXIT_USAGE, "'%s' names no port; see --help", text);
         parser->files[parser->file_count++] = text;
         return 0;
     }
@@ -199,7 +202,38 @@ static int take_file(struct parser *parser, const char *text)
     return 0;
 }
 
-/* Whether `text` looks like `name=file` with a name that is no port's, rather than like a file. */
+/* "x, y": of all inputs, then all outputs. The caller frees it. */
+static char *port_names(const mlp_command *command)
+{
+    const mlp_model *model = command->model;
+    const size_t count = model->input_count + model->output_count;
+    size_t length = 0, used = 0;
+    for (size_t i = 0; i < count; i++)
+        length += 2 + strlen(port_at(model, i)->name);
+    char *names = mlp_take(command, length + 1, 1);
+    for (size_t i = 0; i < count; i++)
+        used += (size_t)snprintf(names + used, length + 1 - used, "%s%s", i ? ", " : "", port_at(model, i)->name);
+    return names;
+}
+
+static int complain_name(const mlp_command *command, const char *text)
+{
+    char *names = port_names(command);
+    int status = mlp_complain(command, MLP_EXIT_USAGE, "there is no input or output '%.*s'; there are %s",
+                              (int)strcspn(text, "="), text, names);
+    free(names);
+    return status;
+}
+
+static int complain_unnamed(const mlp_command *command, const char *file)
+{
+    char *names = port_names(command);
+    int status = mlp_complain(command, MLP_EXIT_USAGE, "'%s': for which of %s? Write NAME=%s", file, names, file);
+    free(names);
+    return status;
+}
+
+/* Whether `text` looks like `name=file` with a name that there is not, rather than like a file. */
 static int misnamed(const char *text)
 {
     static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
@@ -207,40 +241,54 @@ static int misnamed(const char *text)
     return length > 0 && text[length] == '=' && access(text, F_OK);
 }
 
+static int without_names(const mlp_model *model)
+{
+    return model->input_count == 1 && model->output_count == 1;
+}
+
 /* Files without names go to the one input, and in a run to the one output. */
 static int place_files(struct parser *parser)
 {
     mlp_command *command = parser->command;
     const mlp_model *model = command->model;
-    int run = command->mode == MLP_MODE_RUN, wanted = run ? 2 : 1;
+    const int run = command->mode == MLP_MODE_RUN;
     if (!parser->file_count)
         return 0;
     for (int i = 0; i < parser->file_count; i++)
         if (misnamed(parser->files[i]) && (i == 0 || parser->named))
-            return mlp_complain(command, MLP_EXIT_USAGE, "unknown port in '%s'; see --help", parser->files[i]);
-    if (parser->named || parser->file_count != wanted || model->input_count != 1 || (run && model->output_count != 1))
-        return mlp_complain(command, MLP_EXIT_USAGE, "'%s': for which port? See --help", parser->files[0]);
+            return complain_name(command, parser->files[i]);
+    if (!run && (size_t)(parser->file_count + parser->named) > model->input_count)
+        return mlp_complain(command, MLP_EXIT_USAGE, "--verify takes inputs only");
+    if (parser->named || (run ? !without_names(model) : model->input_count != 1))
+        return complain_unnamed(command, parser->files[0]);
+    if (parser->file_count > 2)
+        return mlp_complain(command, MLP_EXIT_USAGE, "too many files: %s IN.npy OUT.npy", command->program);
     command->inputs[0] = parser->files[0];
-    if (run)
+    if (parser->file_count == 2)
         command->outputs[0] = parser->files[1];
     return 0;
 }
 
-static int missing(const mlp_command *command, const mlp_port *port, const char *what)
+static int missing(const struct parser *parser, const mlp_port *port, const char *what)
 {
-    return mlp_complain(command, MLP_EXIT_USAGE, "no file for %s %s: add %s=FILE.npy; see --help", what, port->name,
+    const mlp_command *command = parser->command;
+    if (without_names(command->model) && !parser->named)
+        return mlp_complain(command, MLP_EXIT_USAGE, "no file for the %s %s: %s IN.npy OUT.npy", what, port->name,
+                            command->program);
+    return mlp_complain(command, MLP_EXIT_USAGE, "no file for the %s %s: add %s=FILE.npy", what, port->name,
                         port->name);
 }
 
-static int check_run(const mlp_command *command)
+static int check_run(const struct parser *parser)
 {
+    const mlp_command *command = parser->command;
     const mlp_model *model = command->model;
     for (size_t i = 0; i < model->input_count; i++)
         if (!command->inputs[i])
-            return missing(command, &model->inputs[i], "input");
+            return missing(parser, &model->inputs[i], "input");
     for (size_t i = 0; i < model->output_count; i++) {
         if (!command->outputs[i])
-            return missing(command, &model->outputs[i], "output");
+            return missing(parser, &model->outputs[i], "output");
         for (size_t j = 0; j < i; j++)
             if (!strcmp(command->outputs[i], command->outputs[j]))
                 return mlp_complain(command, MLP_EXIT_USAGE, "outputs %s and %s both go to %s", model->outputs[j].name,
@@ -250,22 +298,24 @@ static int check_run(const mlp_command *command)
 }
 
 /* --verify: files for all inputs, or for none. */
-static int check_verify(const mlp_command *command)
+static int check_verify(const struct parser *parser)
 {
+    const mlp_command *command = parser->command;
     const mlp_model *model = command->model;
     size_t given = 0;
     for (size_t i = 0; i < model->output_count; i++)
         if (command->outputs[i])
-            return mlp_complain(command, MLP_EXIT_USAGE, "--verify writes no output: %s", model->outputs[i].name);
+            return mlp_complain(command, MLP_EXIT_USAGE, "--verify takes inputs only: %s is an output",
+                                model->outputs[i].name);
     for (size_t i = 0; i < model->input_count; i++)
         given += command->inputs[i] != NULL;
     for (size_t i = 0; given && i < model->input_count; i++)
         if (!command->inputs[i])
-            return missing(command, &model->inputs[i], "input");
+            return missing(parser, &model->inputs[i], "input");
     return 0;
 }
 
-static int check(const struct parser *parser)
+static int check(struct parser *parser)
 {
     const mlp_command *command = parser->command;
     const mlp_mode mode = command->mode;
@@ -273,35 +323,42 @@ static int check(const struct parser *parser)
         return mlp_complain(command, MLP_EXIT_USAGE, "--json goes with --bench");
     if (parser->batch && mode != MLP_MODE_BENCH && mode != MLP_MODE_PROFILE)
         return mlp_complain(command, MLP_EXIT_USAGE, "--batch goes with --bench or --profile");
-    if (mode == MLP_MODE_RUN)
-        return check_run(command);
-    if (mode == MLP_MODE_VERIFY)
-        return check_verify(command);
-    if (parser->named || parser->file_count)
+    if (mode != MLP_MODE_RUN && mode != MLP_MODE_VERIFY && (parser->named || parser->file_count))
         return mlp_complain(command, MLP_EXIT_USAGE, "%s takes no files", parser->mode);
-    return 0;
+    int status = place_files(parser);
+    if (!status && mode == MLP_MODE_RUN)
+        status = check_run(parser);
+    if (!status && mode == MLP_MODE_VERIFY)
+        status = check_verify(parser);
+    return status;
 }
 
-int mlp_options_parse(mlp_command *command, int argc, char **argv)
+static int parse(struct parser *parser, int argc, char **argv)
 {
-    struct parser parser = {.command = command};
     int only_files = 0, used = 1;
-    command->inputs = mlp_take(command, command->model->input_count, sizeof *command->inputs);
-    command->outputs = mlp_take(command, command->model->output_count, sizeof *command->outputs);
     for (int i = 1; i < argc; i += used) {
         int status = 0;
         used = 1;
         if (only_files || argv[i][0] != '-')
-            status = take_file(&parser, argv[i]);
+            status = take_file(parser, argv[i]);
         else if (!strcmp(argv[i], "--"))
             only_files = 1;
         else
-            status = take_option(&parser, &argv[i], &used);
-        if (status || command->mode == MLP_MODE_HELP || command->mode == MLP_MODE_VERSION)
+            status = take_option(parser, &argv[i], &used);
+        if (status || parser->command->mode == MLP_MODE_HELP || parser->command->mode == MLP_MODE_VERSION)
             return status;
     }
-    int status = place_files(&parser);
-    return status ? status : check(&parser);
+    return check(parser);
+}
+
+int mlp_options_parse(mlp_command *command, int argc, char **argv)
+{
+    struct parser parser = {.command = command, .files = mlp_take(command, (size_t)argc, sizeof *parser.files)};
+    command->inputs = mlp_take(command, command->model->input_count, sizeof *command->inputs);
+    command->outputs = mlp_take(command, command->model->output_count, sizeof *command->outputs);
+    int status = parse(&parser, argc, argv);
+    free(parser.files);
+    return status;
 }
 
 /* ---- Help ---- */
@@ -342,6 +399,7 @@ void mlp_options_help(const mlp_command *command)
         if (options[i].help)
             printf("  %-18s %s\n", option, options[i].help);
     }
+    printf("\n--verify: the bound of an element is the most by which honest f32 arithmetic may differ from float64.\n");
     printf("\nExit status: 0 done; 1 wrong content of a file, or --verify found a difference; 2 wrong command line;\n"
            "3 a file, the disk, the device or memory failed; 4 a product has no plan for this device.\n");
 }

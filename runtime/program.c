@@ -11,8 +11,18 @@ static const char *file_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
+/* Said before a mode prints anything; a library may still load its weights after init. */
+static int weights_forgotten(const mlp_command *command)
+{
+    const mlp_model *model = command->model;
+    return model->weights_bytes && !model->weights_embedded && !command->options.weights;
+}
+
 static int with_network(const mlp_command *command, int (*mode)(const mlp_command *))
 {
+    if (weights_forgotten(command))
+        return mlp_complain(command, MLP_EXIT_FAILED,
+                            "no weights: give --weights FILE (a packed file; mlpc --weights=external makes one)");
     mlp_status status = command->model->init(&command->options);
     int code = status == MLP_OK ? mode(command) : mlp_complain_model(command, status);
     command->model->close();

@@ -40,20 +40,34 @@ static int all_zero(const unsigned char *bytes, size_t size)
     return 1;
 }
 
+/* `size` counts everything from the header on, of which only the header is looked at. */
+static mlp_status check_header(mlp_network *network, const unsigned char *header, size_t size, size_t weights_bytes,
+                               uint64_t layout, const char *from)
+{
+    if (size < 8 || memcmp(header, "MLPWTS1\n", 8))
+        return mlp_fail(network, MLP_WEIGHTS_MISMATCH,
+                        "%s: not a packed weights file; mlpc --weights=external makes one", from);
+    if (size < MLP_WEIGHTS_HEADER)
+        return mlp_fail(network, MLP_WEIGHTS_MISMATCH, "%s: ends within its header", from);
+    if (word_at(header + 8) != layout)
+        return mlp_fail(network, MLP_WEIGHTS_MISMATCH,
+                        "%s: packed for another network (layout %016" PRIx64 ", this one has %016" PRIx64 ")", from,
+                        word_at(header + 8), layout);
+    if (size - MLP_WEIGHTS_HEADER != weights_bytes)
+        return mlp_fail(network, MLP_WEIGHTS_MISMATCH, "%s: holds %zu bytes of weights, this network has %zu", from,
+                        size - MLP_WEIGHTS_HEADER, weights_bytes);
+    if (word_at(header + 16) != weights_bytes || !all_zero(header + 32, MLP_WEIGHTS_HEADER - 32))
+        return mlp_fail(network, MLP_WEIGHTS_MISMATCH, "%s: its header is damaged", from);
+    return MLP_OK;
+}
+
 mlp_status mlp_weights_check(mlp_network *network, const unsigned char *blob, size_t size, size_t weights_bytes,
                              uint64_t layout, const char *from)
 {
-    if (size < MLP_WEIGHTS_HEADER || memcmp(blob, "MLPWTS1\n", 8) || !all_zero(blob + 32, MLP_WEIGHTS_HEADER - 32))
-        return mlp_fail(network, MLP_WEIGHTS_MISMATCH, "%s: does not begin as packed weights do", from);
-    if (word_at(blob + 8) != layout)
-        return mlp_fail(network, MLP_WEIGHTS_MISMATCH, "%s: layout %016" PRIx64 ", this network has %016" PRIx64, from,
-                        word_at(blob + 8), layout);
-    if (word_at(blob + 16) != weights_bytes || size - MLP_WEIGHTS_HEADER != weights_bytes)
-        return mlp_fail(network, MLP_WEIGHTS_MISMATCH, "%s: holds %zu bytes of weights, this network has %zu", from,
-                        size - MLP_WEIGHTS_HEADER, weights_bytes);
-    if (word_at(blob + 24) != checksum(blob + MLP_WEIGHTS_HEADER, weights_bytes))
-        return mlp_fail(network, MLP_WEIGHTS_MISMATCH, "%s: the checksum is wrong", from);
-    return MLP_OK;
+    mlp_status status = check_header(network, blob, size, weights_bytes, layout, from);
+    if (status == MLP_OK && word_at(blob + 24) != checksum(blob + MLP_WEIGHTS_HEADER, weights_bytes))
+        status = mlp_fail(network, MLP_WEIGHTS_MISMATCH, "%s: the checksum is wrong", from);
+    return status;
 }
 
 static mlp_status unreadable(mlp_network *network, const char *path, const char *reason)
@@ -61,42 +75,61 @@ static mlp_status unreadable(mlp_network *network, const char *path, const char 
     return mlp_fail(network, MLP_WEIGHTS_UNREADABLE, "%s: %s", path, reason);
 }
 
-/* The size is known to be right before anything is allocated; the block is aligned as the header is long. */
+static mlp_status read_bytes(mlp_network *network, FILE *file, const char *path, unsigned char *to, size_t size)
+{
+    if (fread(to, 1, size, file) == size)
+        return MLP_OK;
+    return unreadable(network, path, ferror(file) ? strerror(errno) : "it became shorter");
+}
+
+static mlp_status file_size(mlp_network *network, FILE *file, const char *path, size_t *size)
+{
+    struct stat info;
+    if (fstat(fileno(file), &info))
+        return unreadable(network, path, strerror(errno));
+    if (!S_ISREG(info.st_mode))
+        return unreadable(network, path, "not a regular file");
+    *size = (size_t)info.st_size;
+    return MLP_OK;
+}
+
+/* All of a file whose header is right, in a block that is aligned as the header is long. */
 static mlp_status read_block(mlp_network *network, FILE *file, const char *path, size_t size, unsigned char **block)
 {
     size_t rounded = (size + MLP_WEIGHTS_HEADER - 1) / MLP_WEIGHTS_HEADER * MLP_WEIGHTS_HEADER;
     *block = aligned_alloc(MLP_WEIGHTS_HEADER, rounded);
     if (!*block)
         return mlp_fail(network, MLP_NO_MEMORY, "%zu bytes for %s", rounded, path);
-    if (fread(*block, 1, size, file) == size)
-        return MLP_OK;
-    mlp_status status = unreadable(network, path, ferror(file) ? strerror(errno) : "it became shorter");
-    free(*block);
+    rewind(file);
+    mlp_status status = read_bytes(network, file, path, *block, size);
+    if (status != MLP_OK)
+        free(*block);
     return status;
 }
 
-static mlp_status read_file(mlp_network *network, FILE *file, const char *path, size_t weights_bytes,
+/* The header is looked at before anything is allocated. */
+static mlp_status read_file(mlp_network *network, FILE *file, const char *path, size_t weights_bytes, uint64_t layout,
                             unsigned char **block)
 {
-    struct stat info;
-    size_t size = MLP_WEIGHTS_HEADER + weights_bytes;
-    if (fstat(fileno(file), &info))
-        return unreadable(network, path, strerror(errno));
-    if (!S_ISREG(info.st_mode))
-        return unreadable(network, path, "not a regular file");
-    if ((uint64_t)info.st_size != size)
-        return mlp_fail(network, MLP_WEIGHTS_MISMATCH, "%s: %jd bytes, weights of this network are %zu", path,
-                        (intmax_t)info.st_size, size);
-    return read_block(network, file, path, size, block);
+    unsigned char header[MLP_WEIGHTS_HEADER];
+    size_t size = 0;
+    mlp_status status = file_size(network, file, path, &size);
+    if (status == MLP_OK)
+        status = read_bytes(network, file, path, header, size < sizeof header ? size : sizeof header);
+    if (status == MLP_OK)
+        status = check_header(network, header, size, weights_bytes, layout, path);
+    return status == MLP_OK ? read_block(network, file, path, size, block) : status;
 }
 
 mlp_status mlp_weights_load(mlp_network *network, const char *path, size_t weights_bytes, uint64_t layout)
 {
     unsigned char *block = NULL;
+    if (!path)
+        return mlp_fail(network, MLP_BAD_ARGUMENT, "the path is NULL");
     FILE *file = fopen(path, "rb");
     if (!file)
         return unreadable(network, path, strerror(errno));
-    mlp_status status = read_file(network, file, path, weights_bytes, &block);
+    mlp_status status = read_file(network, file, path, weights_bytes, layout, &block);
     fclose(file);
     if (status != MLP_OK)
         return status;

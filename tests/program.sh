@@ -20,6 +20,8 @@ check "build" "$mlpc" --exe --target=cpu -o digits "$root/specs/digits.mlp"
 # ---- Ways to call it ----
 check "--help" ./digits --help
 says "--help" '--verify'
+cp "$scratch/said" help
+check "-h is --help" cmp <(./digits -h) help
 check "--info" ./digits --info
 says "--info names the input" 'x'
 says "--info names a step" 'h1'
@@ -64,9 +66,14 @@ check "each batch as if alone" cmp <(tail -c +129 more_y.npy | head -c 28800) \
 
 # ---- The command line is wrong ----
 status "no arguments" 2 ./digits
+says "no arguments" 'no file for the input x: digits IN.npy OUT.npy'
+status "one file" 2 ./digits x.npy
+says "one file" 'no file for the output y: digits IN.npy OUT.npy'
 status "unknown option" 2 ./digits --no-such-option
 status "unknown name" 2 ./digits z=x.npy y=out.npy
-says "unknown name" 'z'
+says "unknown name" "there is no input or output 'z'; there are x, y"
+status "--verify with an output" 2 ./digits --verify x.npy out.npy
+says "--verify with an output" '--verify takes inputs only'
 status "input twice" 2 ./digits x=x.npy x=x.npy y=out.npy
 status "no output" 2 ./digits x=x.npy
 
@@ -107,7 +114,14 @@ check "a disk that is full: no output" test ! -e full.npy
 # ---- Weights from a file ----
 check "build with external weights" "$mlpc" --exe --target=cpu --weights=external -o external "$root/specs/digits.mlp"
 cp sources/digits.weights good.weights
-status "no weights" 3 ./external x.npy out.npy
+for arguments in "x.npy out.npy" --bench "--bench --json" --verify --profile; do
+    # shellcheck disable=SC2086
+    status "$arguments without weights" 3 ./external $arguments
+    says "$arguments without weights" \
+        'external: no weights: give --weights FILE (a packed file; mlpc --weights=external makes one)'
+done
+status "weights that are not packed" 1 ./external --weights "$root/specs/digits.safetensors" x.npy out.npy
+says "weights that are not packed" 'not a packed weights file; mlpc --weights=external makes one'
 check "external weights" ./external --weights good.weights x.npy external.npy
 check "external weights give the same bits" cmp external.npy by_name.npy
 status "a missing weights file" 3 ./external --weights none.weights x.npy out.npy
@@ -118,5 +132,17 @@ status "a damaged byte" 1 ./external --weights damaged.weights x.npy out.npy
 check "pack another network" "$mlpc" --target=cpu -o other "$root/tests/cases/pytorch/deep40/model.mlp"
 status "weights of another network" 1 ./external --weights other/deep40.weights x.npy out.npy
 check "no output after any of these" test ! -e out.npy
+size=$(($(stat -c %s good.weights) - 256))
+{ cat good.weights; zeros 8; } >longer.weights
+status "weights too long" 1 ./external --weights longer.weights x.npy out.npy
+says "weights too long" "holds $((size + 8)) bytes of weights, this network has $size"
+check "--info of external weights" ./external --info
+says "--info has the same size" "$size bytes of weights (from a file: --weights)"
+
+echo 'model bare { batch 1; input x: f32[4]; output y = relu(x); }' >bare.mlp
+check "build without parameters" "$mlpc" --exe --target=cpu --weights=external -o bare bare.mlp
+check "--info without parameters" ./bare --info
+says "--info without parameters" 'bytes between steps, no weights$'
+check "--bench without parameters" ./bare --bench --batch 1
 
 finish program

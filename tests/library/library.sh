@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # The library form: the examples build as C99, C11 and C++, give the right answer, and see only the network's names.
+# Sources and headers are clean for gcc and clang in all three.
 # library.sh BUILD
 cd "$(dirname "$0")/../.." || exit 1
 . tests/lib.sh
@@ -29,6 +30,39 @@ says "classify.c as C++ finds a three" '^3 ('
 check "score.cpp" $cxx -std=c++20 $warn $here -o "$scratch/score" tests/library/score.cpp "$scratch/lib/libdigits.a" \
     "$scratch/lib/libtwo_tower.a" $libraries
 check "score.cpp runs" "$scratch/score"
+
+# ---- What a status promises ----
+check "--lib with external weights" "$build/mlpc" --lib --target=cpu --weights=external -o "$scratch/external" \
+    specs/digits.mlp
+# shellcheck disable=SC2086
+check "contract.c" $cc -std=c99 $warn -I "$scratch/external" -I "$build/runtime" -o "$scratch/contract" \
+    tests/library/contract.c "$scratch/external/libdigits.a" $libraries
+check "contract.c holds" "$scratch/contract" "$scratch/external/digits.weights"
+
+# ---- Sources and headers under strict compilers ----
+# clean LANGUAGE STANDARD FILE...
+clean() {
+    local language=$1 standard=$2 compiler compilers="gcc clang" file
+    [ "$language" = c ] || compilers="g++ clang++"
+    shift 2
+    for compiler in $compilers; do
+        command -v "$compiler" >/dev/null || continue
+        for file; do
+            # shellcheck disable=SC2086
+            check "$compiler -std=$standard $(basename "$file")" "$compiler" -std="$standard" $warn -Wshadow -O1 \
+                $here -c -o /dev/null -x "$language" "$file"
+        done
+    done
+}
+for spec in specs/digits.mlp tests/cases/pytorch/two_tower/model.mlp; do
+    check "sources of $spec" "$build/mlpc" --target=cpu -o "$scratch/sources" "$spec"
+done
+printf '#include "%s"\n' digits.h mlp_cpu.h mlp_network.h >"$scratch/headers.c"
+echo "MLP_ALIGN(256) float aligned[64];" >>"$scratch/headers.c"
+clean c c99 "$scratch"/sources/*.c "$scratch/headers.c"
+clean c c11 "$scratch"/sources/*.c "$scratch/headers.c"
+clean c++ c++20 "$scratch"/sources/*.c "$scratch/headers.c"
+clean c++ c++11 "$scratch/headers.c"
 
 nm -g --defined-only "$scratch/lib/libdigits.a" | awk 'NF == 3 { print $3 }' | grep -vxE 'digits_.*|mlp_status_text' >"$scratch/foreign"
 if [ -s "$scratch/foreign" ]; then

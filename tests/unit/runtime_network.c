@@ -52,6 +52,20 @@ static void guard(void **state)
     mlp_leave(&network);
 }
 
+static void init_once(void **state)
+{
+    (void)state;
+    static mlp_network network;
+    assert_int_equal(mlp_enter_init(&network), MLP_OK);
+    assert_int_equal(mlp_enter_init(&network), MLP_BUSY);
+    network.ready = 1;
+    mlp_leave(&network);
+    assert_int_equal(mlp_enter_init(&network), MLP_BAD_ARGUMENT);
+    assert_non_null(strstr(network.error, "init was called twice without close"));
+    assert_int_equal(mlp_enter(&network), MLP_OK);
+    mlp_leave(&network);
+}
+
 static mlp_network shared;
 static int inside, entered, refused;
 
@@ -91,7 +105,7 @@ static void texts(void **state)
         assert_true(strlen(mlp_status_text((mlp_status)status)) > 1);
     assert_string_equal(mlp_status_text((mlp_status)99), "unknown status");
     assert_int_equal(mlp_fail(&network, MLP_BAD_ARGUMENT, "output %d", 3), MLP_BAD_ARGUMENT);
-    assert_string_equal(network.error, "bad argument: a pointer is NULL or an index is out of range: output 3");
+    assert_string_equal(network.error, "bad argument: a pointer is NULL, an index is out of range, or init was called twice: output 3");
     memset(text, 'x', sizeof text);
     text[sizeof text - 1] = 0;
     mlp_fail(&network, MLP_NO_MEMORY, "%s", text);
@@ -160,11 +174,43 @@ static void every_size_but_one_is_wrong(void **state)
     assert_null(network.weights);
 }
 
+/* Where weights as they were trained are given, or a file cut or packed for another network. */
+static void what_is_wrong_with_the_file(void **state)
+{
+    (void)state;
+    static mlp_network network;
+    unsigned char blob[BLOB + 8] = {0};
+    const char safetensors[] = "\x10\0\0\0\0\0\0\0{\"a\": {}        }";
+    const char unpacked[] = ": not a packed weights file; mlpc --weights=external makes one";
+    assert_int_equal(load(&network, safetensors, sizeof safetensors), MLP_WEIGHTS_MISMATCH);
+    assert_non_null(strstr(network.error, unpacked));
+    assert_int_equal(load(&network, blob, BLOB), MLP_WEIGHTS_MISMATCH);
+    assert_non_null(strstr(network.error, unpacked));
+    assert_int_equal(load(&network, blob, 0), MLP_WEIGHTS_MISMATCH);
+    assert_non_null(strstr(network.error, unpacked));
+    make_blob(blob, 3);
+    assert_int_equal(load(&network, blob, 100), MLP_WEIGHTS_MISMATCH);
+    assert_non_null(strstr(network.error, ": ends within its header"));
+    assert_int_equal(load(&network, blob, BLOB + 8), MLP_WEIGHTS_MISMATCH);
+    assert_non_null(strstr(network.error, ": holds 32 bytes of weights, this network has 24"));
+    blob[8]++;
+    assert_int_equal(load(&network, blob, BLOB), MLP_WEIGHTS_MISMATCH);
+    assert_non_null(strstr(network.error, ": packed for another network (layout 0123456789abcdf0, "));
+    assert_int_equal(mlp_weights_load(&network, NULL, PAYLOAD, layout), MLP_BAD_ARGUMENT);
+    assert_non_null(strstr(network.error, "the path is NULL"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(guard),    cmocka_unit_test(two_threads),      cmocka_unit_test(texts),
-        cmocka_unit_test(exchange), cmocka_unit_test(every_bit_counts), cmocka_unit_test(every_size_but_one_is_wrong),
+        cmocka_unit_test(guard),
+        cmocka_unit_test(init_once),
+        cmocka_unit_test(two_threads),
+        cmocka_unit_test(texts),
+        cmocka_unit_test(exchange),
+        cmocka_unit_test(every_bit_counts),
+        cmocka_unit_test(every_size_but_one_is_wrong),
+        cmocka_unit_test(what_is_wrong_with_the_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

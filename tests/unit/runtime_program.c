@@ -152,11 +152,18 @@ static void wrong_command_lines(void **state)
     complains(2, &small_model, "x=x.npy y=y.npy z=y.npy", "y and z both go to y.npy");
     complains(2, &small_model, "x=x.npy x=x.npy y=y.npy z=z.npy", "x is given twice");
     complains(2, &small_model, "x= y=y.npy z=z.npy", "names no file");
-    complains(2, &small_model, "w=x.npy y=y.npy z=z.npy", "unknown port in 'w=x.npy'");
-    complains(2, &small_model, "x.npy y.npy", "for which port");
-    complains(2, &small_model, "x.npy y.npy z.npy", "'z.npy'");
-    complains(2, &model, "x.npy", "for which port");
-    complains(2, &model, "x.npy y=y.npy", "for which port");
+    complains(2, &small_model, "w=x.npy y=y.npy z=z.npy", "there is no input or output 'w'; there are x, y, z");
+    complains(2, &small_model, "x.npy y.npy", "'x.npy': for which of x, y, z? Write NAME=x.npy");
+    complains(2, &small_model, "x.npy y.npy z.npy", "'x.npy': for which of x, y, z? Write NAME=x.npy");
+    complains(2, &small_model, "x=x.npy y=y.npy w=w.npy", "there is no input or output 'w'; there are x, y, z");
+    complains(2, &small_model, "x=x.npy y=y.npy", "no file for the output z: add z=FILE.npy");
+    complains(2, &model, "", "no file for the input x: program IN.npy OUT.npy");
+    complains(2, &model, "x.npy", "no file for the output y: program IN.npy OUT.npy");
+    complains(2, &model, "x=x.npy", "no file for the output y: add y=FILE.npy");
+    complains(2, &model, "x.npy y.npy z.npy", "too many files: program IN.npy OUT.npy");
+    complains(2, &model, "z=a.npy", "there is no input or output 'z'; there are x, y");
+    complains(2, &model, "z=a.npy y.npy", "there is no input or output 'z'; there are x, y");
+    complains(2, &model, "x.npy y=y.npy", "'x.npy': for which of x, y? Write NAME=x.npy");
     complains(2, &model, "--nothing", "unknown option --nothing");
     complains(2, &model, "-x", "unknown option -x");
     complains(2, &model, "--inf", "unknown option --inf");
@@ -164,7 +171,12 @@ static void wrong_command_lines(void **state)
     complains(2, &model, "--bench --verify", "--bench and --verify");
     complains(2, &model, "--bench x=x.npy", "--bench takes no files");
     complains(2, &model, "--info x.npy", "--info takes no files");
-    complains(2, &model, "--verify x=x.npy y=y.npy", "--verify writes no output: y");
+    complains(2, &model, "--info x.npy y.npy z.npy", "--info takes no files");
+    complains(2, &model, "--verify x=x.npy y=y.npy", "--verify takes inputs only: y is an output");
+    complains(2, &model, "--verify x.npy y.npy", "--verify takes inputs only");
+    complains(2, &model, "--verify x=x.npy y.npy", "--verify takes inputs only");
+    complains(2, &small_model, "--verify x.npy y.npy z.npy", "--verify takes inputs only");
+    complains(2, &model, "--verify z=x.npy", "there is no input or output 'z'; there are x, y");
     complains(2, &model, "--json", "--json goes with --bench");
     complains(2, &model, "--batch 3 --info", "--batch goes with");
     complains(2, &model, "--bench --batch", "--batch needs N");
@@ -204,6 +216,7 @@ static void rows_must_agree(void **state)
     write_rows("k.npy", 3, X);
     complains(1, &model, "x=x.npy k=k.npy y=y.npy z=z.npy", "input k: k.npy: expected 2 rows, as x.npy has, found 3");
     complains(2, &model, "--verify k=k.npy", "input x");
+    complains(2, &model, "--verify x.npy k.npy", "'x.npy': for which of x, k, y, z? Write NAME=x.npy");
 }
 
 static void all_outputs_or_none(void **state)
@@ -230,6 +243,27 @@ static void all_outputs_or_none(void **state)
     assert_int_equal(system("test \"$(ls -A)\" = \"$(printf 'x.npy\\ny.npy\\nz.npy')\""), 0);
 }
 
+/* Weights in a file, and no word of which: said before anything else, in every mode that needs them. */
+static void weights_forgotten(void **state)
+{
+    (void)state;
+    static const char *const modes[] = {"x=x.npy y=y.npy z=z.npy", "--bench", "--bench --json", "--verify", "--profile"};
+    mlp_model model = small_model;
+    model.weights_embedded = 0;
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+        complains(3, &model, modes[i], "");
+        assert_string_equal(said, "program: no weights: give --weights FILE (a packed file; mlpc --weights=external "
+                                  "makes one)\n");
+    }
+    assert_int_equal(call(&model, "--info"), 0);
+    says("196 bytes of weights (from a file: --weights)");
+    complains(3, &model, "--bench --weights w", "weights unreadable");
+    model.weights_bytes = 0;
+    assert_int_equal(call(&model, "--info"), 0);
+    says("80 bytes between steps, no weights\n");
+    assert_int_equal(call(&model, "--bench --batch 1"), 0);
+}
+
 /* ---- Other modes ---- */
 
 static void help_and_info(void **state)
@@ -239,6 +273,11 @@ static void help_and_info(void **state)
     assert_int_equal(call(&small_model, "--help --nothing"), 0);
     says("usage: program x=FILE.npy y=FILE.npy z=FILE.npy");
     says("bf16[3]");
+    says("\n--verify: the bound of an element is the most by which");
+    char *help = strdup(said);
+    assert_int_equal(call(&small_model, "-h"), 0);
+    assert_string_equal(said, help);
+    free(help);
     assert_int_equal(call(&small_model, "--version"), 0);
     says("small, made from small.mlp");
     assert_int_equal(call(&small_model, "--info"), 0);
@@ -301,6 +340,7 @@ int main(void)
         IN_A_FOLDER(any_number_of_rows), IN_A_FOLDER(files_without_names), IN_A_FOLDER(wrong_command_lines),
         IN_A_FOLDER(wrong_files),        IN_A_FOLDER(rows_must_agree),     IN_A_FOLDER(all_outputs_or_none),
         cmocka_unit_test(help_and_info), cmocka_unit_test(bench_and_profile), cmocka_unit_test(another_runtime),
+        cmocka_unit_test(weights_forgotten),
         cmocka_unit_test(quantiles),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,41 @@
+/* What the statuses of a library promise, on a digits network whose weights are in a file: contract digits.weights.
+ * Prints what does not hold. C99. */
+#include <stdio.h>
+
+#include "digits.h"
+
+static int broken;
+
+static void holds(int condition, const char *what)
+{
+    if (condition)
+        return;
+    printf("does not hold: %s (%s)\n", what, digits_error());
+    broken = 1;
+}
+
+int main(int argc, char **argv)
+{
+    static float x[digits_x_WIDTH], y[digits_y_WIDTH];
+    const void *from[] = {x};
+    void *to[] = {y};
+    mlp_options options = {0};
+
+    options.weights = argc > 1 ? argv[1] : NULL;
+    holds(digits_run(1, x, y) == MLP_NOT_READY, "run before init is MLP_NOT_READY");
+    holds(digits_model.begin(1, from, to) == MLP_NOT_READY, "begin before init is MLP_NOT_READY");
+    holds(digits_init(NULL) == MLP_OK, "init without weights is MLP_OK");
+    holds(digits_run(1, x, y) == MLP_NO_WEIGHTS, "run without weights is MLP_NO_WEIGHTS");
+    holds(digits_model.begin(1, from, to) == MLP_NO_WEIGHTS, "begin without weights is MLP_NO_WEIGHTS");
+    holds(digits_load_weights(NULL) == MLP_BAD_ARGUMENT, "load_weights(NULL) is MLP_BAD_ARGUMENT");
+    holds(digits_load_weights(options.weights) == MLP_OK, "load_weights is MLP_OK");
+    holds(digits_model.begin(1, from, to) == MLP_OK, "begin is MLP_OK then");
+    holds(digits_init(&options) == MLP_BAD_ARGUMENT, "init twice is MLP_BAD_ARGUMENT");
+    holds(digits_run(1, x, y) == MLP_OK, "run after that is MLP_OK");
+    digits_close();
+    holds(digits_run(1, x, y) == MLP_NOT_READY, "run after close is MLP_NOT_READY");
+    holds(digits_init(&options) == MLP_OK, "init after close is MLP_OK");
+    holds(digits_run(1, x, y) == MLP_OK, "run is MLP_OK again");
+    digits_close();
+    return broken;
+}
