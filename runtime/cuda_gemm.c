@@ -210,6 +210,7 @@ static mlp_status choose_algorithm(mlp_cuda *cuda, const mlp_gemm *gemm, mlp_gem
     if (best.state != CUBLAS_STATUS_SUCCESS || best.workspaceSize > cuda->config->workspace_bytes)
         return no_plan(cuda, gemm, best.state);
     memcpy(plan->algorithm, &best.algo, sizeof plan->algorithm);
+    plan->workspace = best.workspaceSize;
     return MLP_OK;
 }
 
@@ -237,11 +238,24 @@ static void gemms_close(mlp_cuda *cuda)
     cuda->handle = NULL;
 }
 
+/* The library itself does not say so in every case. */
+static mlp_status check_workspace(mlp_cuda *cuda, const mlp_gemm *gemm, const mlp_gemm_plan *plan)
+{
+    const mlp_cuda_config *config = cuda->config;
+    if (plan->workspace <= config->workspace_bytes && config->workspace % 256 == 0)
+        return MLP_OK;
+    return mlp_fail(&cuda->network, MLP_NO_PLAN,
+                    "%s, %lld rows: the plan needs %llu bytes of workspace at a multiple of 256, there are %zu at %zu",
+                    gemm->step, (long long)gemm->n, (unsigned long long)plan->workspace, config->workspace_bytes,
+                    config->workspace);
+}
+
 mlp_status mlp_gemm_run(mlp_cuda *cuda, size_t index)
 {
     const mlp_gemm *gemm = &cuda->config->gemms[index];
     mlp_gemm_plan *plan = &cuda->config->plans[index];
     const float alpha = 1.0f;
+    MLP_TRY(check_workspace(cuda, gemm, plan));
     CHECK(gemm, cublasLtMatmul((cublasLtHandle_t)cuda->handle, operation_of(plan), &alpha, at(cuda, gemm->a.offset),
                                layout_of(plan->a), at(cuda, gemm->b.offset), layout_of(plan->b), &gemm->beta,
                                at(cuda, gemm->c.offset), layout_of(plan->c), at(cuda, gemm->d.offset),

@@ -63,6 +63,7 @@ typedef struct mlp_gemm {
 /* What cuBLASLt needs to run one: its descriptors and the algorithm, in its own form. Made once, by init. */
 typedef struct mlp_gemm_plan {
     uint64_t operation[32], a[8], b[8], c[8], d[8], algorithm[8];
+    uint64_t workspace;             /* bytes of it that the algorithm asks for */
 } mlp_gemm_plan;
 
 /* Products as a whole: descriptors, layouts and algorithms of all of them are made by open. */

@@ -190,11 +190,15 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t w
 }
 
 /* The algorithm it finds is the preference itself, to which the product is held. */
-cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t,
-                                              cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
-                                              cublasLtMatmulPreference_t wish, int,
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t desc, cublasLtMatrixLayout_t,
+                                              cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
+                                              cublasLtMatrixLayout_t d, cublasLtMatmulPreference_t wish, int,
                                               cublasLtMatmulHeuristicResult_t *best, int *found)
 {
+    const operation &op = part<operation>(desc);
+    *found = 0;
+    if ((op.epilogue & CUBLASLT_EPILOGUE_BIAS) && op.bias_type != int(part<layout>(d).type))
+        return CUBLAS_STATUS_NOT_SUPPORTED;
     const int shorter = CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE | CUBLASLT_REDUCTION_SCHEME_INPLACE;
     assert(!(part<preference>(wish).reductions & shorter));
     memset(best, 0, sizeof *best);

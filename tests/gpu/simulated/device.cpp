@@ -196,8 +196,16 @@ cudaError_t cudaHostAlloc(void **memory, size_t bytes, unsigned) { return cudaMa
 cudaError_t cudaFree(void *memory) { return give_back(memory); }
 cudaError_t cudaFreeHost(void *memory) { return give_back(memory); }
 
+cudaError_t cudaDeviceSynchronize() { return cudaSuccess; }
 cudaError_t cudaMemset(void *to, int byte, size_t bytes) { return memset(to, byte, bytes), cudaSuccess; }
 cudaError_t cudaMemsetAsync(void *to, int, size_t bytes, cudaStream_t) { return cudaMemset(to, 0xff, bytes); }
+
+cudaError_t cudaMemset2D(void *to, size_t pitch, int byte, size_t width, size_t height)
+{
+    for (size_t i = 0; i < height; i++)
+        memset(static_cast<char *>(to) + i * pitch, byte, width);
+    return cudaSuccess;
+}
 
 cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind)
 {

@@ -1,0 +1,40 @@
+# Sourced: how programs for the simulated device are made. $build is the folder that holds mlpc and runtime/; the device
+# is compiled into $build/simulated, where it is missing or older than its sources.
+set -eu
+simulated=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+include="-I$build/runtime -isystem ${CUDA:-/usr/local/cuda}/include"
+
+compile_device() {
+    mkdir -p "$build/simulated"
+    for source in "$simulated"/*.cpp "$build"/runtime/cuda_*.c; do
+        object=$build/simulated/$(basename "$source").o
+        [ "$object" -nt "$source" ] && [ "$object" -nt "$build/runtime/mlp_cuda.h" ] && continue
+        case $source in
+        *.cpp) g++ -std=c++20 -O2 -Wall -Wextra $include -c -o "$object" "$source" ;;
+        *) gcc -std=c11 -D_GNU_SOURCE -O2 $include -c -o "$object" "$source" ;;
+        esac
+    done
+}
+device() {
+    mkdir -p "$build/simulated"
+    exec 9>"$build/simulated/lock" && flock 9 && compile_device >&2 && flock -u 9
+}
+
+# compile FOLDER: the emitted sources there
+compile() {
+    (
+        cd "$1"
+        g++ -std=c++20 -O1 -w -include "$simulated/device.h" $include -x c++ -c -o kernels.o ./*.cu
+        for source in *.c *.S; do
+            [ -e "$source" ] && gcc -std=gnu11 -O1 -I. $include -c -o "part_$source.o" "$source"
+        done
+        true
+    )
+}
+
+# link PROGRAM OBJECT...
+link() {
+    local program=$1
+    shift
+    g++ -o "$program" "$@" "$build"/simulated/*.o "$build/runtime/libmlprt.a" -lm
+}
