@@ -61,13 +61,13 @@ simulated() {
     else
         echo "on a simulated GPU:"
         mkdir -p "$build/cases_simulated"
-        MLPC=$PWD/$build/mlpc run_cases tests/gpu/simulated/mlpc.sh "$build/cases_simulated"
+        MLPC=$PWD/$build/mlpc run_cases tests/gpu/simulated/mlpc.sh "$build/cases_simulated" 300
     fi
 }
 
-# run_cases MLPC SCRATCH
+# run_cases MLPC SCRATCH SECONDS
 run_cases() {
-    "$build/tests/run_cases" "$1" "$build/runtime" "$2" tests/cases/pytorch tests/cases/public
+    "$build/tests/run_cases" -t "$3" "$1" "$build/runtime" "$2" tests/cases/pytorch tests/cases/public
 }
 
 for program; do
@@ -80,7 +80,7 @@ suite compiler tests/compiler.sh "$build"
 suite program tests/program.sh "$build"
 suite library tests/library/library.sh "$build"
 suite cuda tests/cuda.sh "$build"
-suite cases run_cases "$build/mlpc" "$build/cases"
+suite cases run_cases "$build/mlpc" "$build/cases" 60
 suite simulated simulated
 
 echo "$passed passed, $failed failed, $skipped skipped"

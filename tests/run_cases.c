@@ -2,7 +2,7 @@
  * compiler said and left behind, holds the emitted C to strict C and C++ compilers, runs the program and compares its
  * outputs with the references. cases/README.md describes a case.
  *
- *     run_cases [-v] [-j WORKERS] [-n NAME] MLPC RUNTIME SCRATCH CASES...
+ *     run_cases [-v] [-j WORKERS] [-n NAME] [-t SECONDS] MLPC RUNTIME SCRATCH CASES...
  *
  * Each case runs in a process of its own and leaves its report in SCRATCH/NAME/report. */
 #include <dirent.h>
@@ -22,7 +22,8 @@
 #include "compare.h"
 
 enum { MAX_ARGUMENTS = 64 };
-static const double time_limit = 60, default_tolerance = 2e-5;
+static const double default_tolerance = 2e-5;
+static double time_limit = 60;      /* seconds to build and run a case */
 
 struct setting {
     const char *mlpc, *runtime, *scratch;
@@ -491,16 +492,17 @@ int main(int argc, char **argv)
     struct setting setting = {0};
     struct names cases = {0};
     int workers = 2, option;
-    while ((option = getopt(argc, argv, "vj:n:")) != -1) {
+    while ((option = getopt(argc, argv, "vj:n:t:")) != -1) {
         switch (option) {
         case 'v': setting.verbose = true; break;
         case 'j': workers = atoi(optarg); break;
         case 'n': setting.only = optarg; break;
+        case 't': time_limit = atof(optarg); break;
         default: return EXIT_FAILURE;
         }
     }
     if (argc - optind < 4 || workers < 1) {
-        fprintf(stderr, "usage: run_cases [-v] [-j WORKERS] [-n NAME] MLPC RUNTIME SCRATCH CASES...\n");
+        fprintf(stderr, "usage: run_cases [-v] [-j WORKERS] [-n NAME] [-t SECONDS] MLPC RUNTIME SCRATCH CASES...\n");
         return EXIT_FAILURE;
     }
     setting.mlpc = absolute(argv[optind]);
