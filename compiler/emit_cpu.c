@@ -84,14 +84,16 @@ static void emit_arena(struct emitter *e, const struct plan *plan)
               plan->max_batch);
     emit_line(e, " * is more (a part of another value), and the steps between which it must stay. */");
     emit_line(e, "MLP_ALIGN(%" PRId64 ") static float arena[%" PRId64 "];", plan->alignment, plan->arena_bytes / 4);
+    emit_open(e, "enum {");
     for (size_t i = 0; i < plan->values.count; i++) {
         const struct value *value = &plan->values.at[i];
         const struct buffer *buffer = buffer_of(plan, value);
         const char *apart = value->ld > value->width ? arena_format(e->arena, ", rows %" PRId64 " apart", value->ld) : "";
         if (buffer->place == PLACE_ARENA)
-            emit_line(e, "static float *const v_%s = arena + %" PRId64 "; /* [%" PRId64 "]%s, steps %d to %d */", value->name,
+            emit_line(e, "at_%s = %" PRId64 ", /* [%" PRId64 "]%s, steps %d to %d */", value->name,
                       buffer->offset / 4 + value->column, value->width, apart, buffer->first, buffer->last);
     }
+    emit_close(e, "};");
     emit_blank(e);
 }
 
@@ -214,6 +216,13 @@ static void declare_param(const struct step_emitter *s, int index)
 {
     const struct packed *packed = &s->plan->params.at[index];
     emit_line(s->e, "const float *const p_%s = weight(%" PRId64 ");", packed->name, packed->offset);
+}
+
+static void declare_value(const struct step_emitter *s, int index)
+{
+    const struct value *value = &s->plan->values.at[index];
+    if (buffer_of(s->plan, value)->place == PLACE_ARENA)
+        emit_line(s->e, "float *const v_%s = mlp_part(arena, at_%s);", value->name, value->name);
 }
 
 static void declare_row(const struct step_emitter *s, int index)
@@ -379,6 +388,10 @@ static void emit_step(struct emitter *e, const struct plan *plan, const struct s
     emit_line(e, "static void %s(size_t rows)", step->function);
     emit_open(e, "{");
     each_operand(&s, OPERAND_PARAM, 0, declare_param);
+    each_operand(&s, OPERAND_VALUE, 0, declare_value);
+    declare_value(&s, step->out);
+    if (step->sums >= 0)
+        declare_value(&s, step->sums);
     if (step->product)
         emit_product(&s);
     else if (op_info[step->tape.at[step->tape.count - 1].op].kind == KIND_ROW)

@@ -21,9 +21,11 @@ static const float *weight(size_t offset)
 /* Values between steps, for up to 360 rows: the width of each, how far apart its rows are where that
  * is more (a part of another value), and the steps between which it must stay. */
 MLP_ALIGN(64) static float arena[69120];
-static float *const v_h1 = arena + 0; /* [128], steps 0 to 1 */
-static float *const v_h2 = arena + 46080; /* [64], steps 1 to 2 */
-static float *const v_fc3 = arena + 0; /* [10], steps 2 to 3 */
+enum {
+    at_h1 = 0, /* [128], steps 0 to 1 */
+    at_h2 = 46080, /* [64], steps 1 to 2 */
+    at_fc3 = 0, /* [10], steps 2 to 3 */
+};
 
 /* The caller's rows that are being worked on. */
 static struct {
@@ -36,6 +38,7 @@ static void step_0_h1(size_t rows)
 {
     const float *const p_fc1_weight = weight(0);
     const float *const p_fc1_bias = weight(32768);
+    float *const v_h1 = mlp_part(arena, at_h1);
     mlp_product(rows, 128, 64, io.in_x, 64, p_fc1_weight, v_h1, 128);
     for (size_t r = 0; r < rows; r++) {
         float *const y = v_h1 + r * 128;
@@ -52,6 +55,8 @@ static void step_1_h2(size_t rows)
 {
     const float *const p_fc2_weight = weight(33280);
     const float *const p_fc2_bias = weight(66048);
+    float *const v_h1 = mlp_part(arena, at_h1);
+    float *const v_h2 = mlp_part(arena, at_h2);
     mlp_product(rows, 64, 128, v_h1, 128, p_fc2_weight, v_h2, 64);
     for (size_t r = 0; r < rows; r++) {
         float *const y = v_h2 + r * 64;
@@ -68,6 +73,8 @@ static void step_2_fc3(size_t rows)
 {
     const float *const p_fc3_weight = weight(66304);
     const float *const p_fc3_bias = weight(68864);
+    float *const v_h2 = mlp_part(arena, at_h2);
+    float *const v_fc3 = mlp_part(arena, at_fc3);
     mlp_product(rows, 10, 64, v_h2, 64, p_fc3_weight, v_fc3, 10);
     for (size_t r = 0; r < rows; r++) {
         float *const y = v_fc3 + r * 10;
@@ -81,6 +88,7 @@ static void step_2_fc3(size_t rows)
 /* y = softmax(fc3) -- digits.mlp:9 */
 static void step_3_y(size_t rows)
 {
+    float *const v_fc3 = mlp_part(arena, at_fc3);
     for (size_t r = 0; r < rows; r++) {
         const float *const x_fc3 = v_fc3 + r * 10;
         float *const y = io.out_y + r * 10;

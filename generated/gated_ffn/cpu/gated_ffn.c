@@ -20,12 +20,14 @@ static const float *weight(size_t offset)
 /* Values between steps, for up to 64 rows: the width of each, how far apart its rows are where that
  * is more (a part of another value), and the steps between which it must stay. */
 MLP_ALIGN(64) static float arena[270336];
-static float *const v_n = arena + 0; /* [512], steps 0 to 1 */
-static float *const v_gate_up = arena + 90112; /* [2816], steps 1 to 2 */
-static float *const v_gate = arena + 90112; /* [1408], rows 2816 apart, steps 1 to 2 */
-static float *const v_u = arena + 91520; /* [1408], rows 2816 apart, steps 1 to 2 */
-static float *const v_down_in = arena + 0; /* [1408], steps 2 to 3 */
-static float *const v_y_sums = arena + 237568; /* [512], steps 3 to 3 */
+enum {
+    at_n = 0, /* [512], steps 0 to 1 */
+    at_gate_up = 90112, /* [2816], steps 1 to 2 */
+    at_gate = 90112, /* [1408], rows 2816 apart, steps 1 to 2 */
+    at_u = 91520, /* [1408], rows 2816 apart, steps 1 to 2 */
+    at_down_in = 0, /* [1408], steps 2 to 3 */
+    at_y_sums = 237568, /* [512], steps 3 to 3 */
+};
 
 /* The caller's rows that are being worked on. */
 static struct {
@@ -37,6 +39,7 @@ static struct {
 static void step_0_n(size_t rows)
 {
     const float *const p_norm_weight = weight(0);
+    float *const v_n = mlp_part(arena, at_n);
     for (size_t r = 0; r < rows; r++) {
         const mlp_bf16 *const x_x = io.in_x + r * 512;
         float *const y = v_n + r * 512;
@@ -54,6 +57,8 @@ static void step_0_n(size_t rows)
 static void step_1_gate_up(size_t rows)
 {
     const float *const p_gate_weight_up_weight = weight(2048);
+    float *const v_n = mlp_part(arena, at_n);
+    float *const v_gate_up = mlp_part(arena, at_gate_up);
     mlp_product(rows, 2816, 512, v_n, 512, p_gate_weight_up_weight, v_gate_up, 2816);
     for (size_t r = 0; r < rows; r++) {
         float *const y = v_gate_up + r * 2816;
@@ -67,6 +72,9 @@ static void step_1_gate_up(size_t rows)
 /* down_in = silu(gate) * u -- gated_ffn.mlp:12 */
 static void step_2_down_in(size_t rows)
 {
+    float *const v_gate = mlp_part(arena, at_gate);
+    float *const v_u = mlp_part(arena, at_u);
+    float *const v_down_in = mlp_part(arena, at_down_in);
     for (size_t r = 0; r < rows; r++) {
         const float *const x_gate = v_gate + r * 2816;
         const float *const x_u = v_u + r * 2816;
@@ -83,6 +91,8 @@ static void step_2_down_in(size_t rows)
 static void step_3_y(size_t rows)
 {
     const float *const p_down_weight = weight(5769216);
+    float *const v_down_in = mlp_part(arena, at_down_in);
+    float *const v_y_sums = mlp_part(arena, at_y_sums);
     mlp_product(rows, 512, 1408, v_down_in, 1408, p_down_weight, v_y_sums, 512);
     for (size_t r = 0; r < rows; r++) {
         const mlp_bf16 *const x_x = io.in_x + r * 512;
