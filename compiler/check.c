@@ -19,6 +19,7 @@ struct checker {
     const struct function **functions;
     const struct stmt **inputs, **outputs;
     const struct stmt **running;        /* the repeat around this point whose variable it is */
+    size_t *ended;                      /* the scope in which a repeat of which it was the variable has ended */
     size_t *scopes;                     /* the scope in which it was last assigned */
     size_t *missed;                     /* the scope in which its lack was last reported */
     size_t scope;                       /* scopes are numbered from 1: constants, each block, the model */
@@ -89,6 +90,9 @@ static void check_name(struct checker *checker, const struct name *name, struct 
              name->text);
     else if (checker->inputs[n])
         FAIL(checker, UNDEFINED_NAME, span, "the input '%s' is declared below", name->text);
+    else if (checker->ended[n] == checker->scope)
+        FAIL(checker, UNDEFINED_NAME, span, "'%s' has no value here: the variable of a repeat ends with it",
+             name->text);
     else if (checker->blocks[n] || checker->functions[n])
         FAIL(checker, UNDEFINED_NAME, span, "'%s' has no value; to call it, write '%s(...)'", name->text, name->text);
     else
@@ -391,6 +395,7 @@ static void check_repeat(struct checker *checker, const struct stmt *stmt)
     *running = stmt;
     check_stmts(checker, stmt->body);
     *running = outer;
+    checker->ended[stmt->target.name->index] = checker->scope;
 }
 
 static void check_assignment(struct checker *checker, const struct stmt *stmt)
@@ -622,6 +627,7 @@ bool check_spec(const struct spec *spec, struct arena *arena, struct diags *diag
         .inputs = ARENA_ARRAY(arena, const struct stmt *, names),
         .outputs = ARENA_ARRAY(arena, const struct stmt *, names),
         .running = ARENA_ARRAY(arena, const struct stmt *, names),
+        .ended = ARENA_ARRAY(arena, size_t, names),
         .scopes = ARENA_ARRAY(arena, size_t, names),
         .missed = ARENA_ARRAY(arena, size_t, names),
     };
