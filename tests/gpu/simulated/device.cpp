@@ -2,9 +2,9 @@
  * are given at once, a graph is a list of calls, a kernel runs block after block, and a block's threads are coroutines that
  * switch where they wait for each other. It shows whether results are right, not whether they come fast or in order.
  *
- * It is stricter than a device where that finds mistakes: fresh memory and memory set to zero hold NaN, a copy must fit
- * its pitch, nothing may be allocated or waited for while a graph is captured, and every thread named in a shuffle's
- * mask must take part in it. */
+ * It is stricter than a device where that finds mistakes: fresh memory holds NaN, a copy must fit its pitch, nothing may
+ * be allocated or waited for while a graph is captured, and every thread named in a shuffle's mask must take part in
+ * it. */
 #include <ucontext.h>
 
 #include <cassert>
@@ -198,7 +198,7 @@ cudaError_t cudaFreeHost(void *memory) { return give_back(memory); }
 
 cudaError_t cudaDeviceSynchronize() { return cudaSuccess; }
 cudaError_t cudaMemset(void *to, int byte, size_t bytes) { return memset(to, byte, bytes), cudaSuccess; }
-cudaError_t cudaMemsetAsync(void *to, int, size_t bytes, cudaStream_t) { return cudaMemset(to, 0xff, bytes); }
+cudaError_t cudaMemsetAsync(void *to, int byte, size_t bytes, cudaStream_t) { return cudaMemset(to, byte, bytes); }
 
 cudaError_t cudaMemset2D(void *to, size_t pitch, int byte, size_t width, size_t height)
 {
