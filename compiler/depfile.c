@@ -1,9 +1,6 @@
 #include "depfile.h"
 
-#include <stdio.h>
 #include <string.h>
-
-#include "output.h"
 
 /* As make reads it: `$` doubled; space, `#` and `\` behind a backslash. */
 static const char *escape(struct arena *arena, const char *path)
@@ -25,10 +22,10 @@ static const char *default_target(const struct plan *plan, const struct options 
     const char *folder = options->output ? options->output : ".";
     if (options->mode == MODE_PROGRAM)
         return options->output ? options->output : plan->name;
-    return arena_format(plan->arena, options->mode == MODE_LIBRARY ? "%s/lib%s.a" : "%s/%s.c", folder, plan->name);
+    return arena_format(plan->arena, options->mode == MODE_LIBRARY ? "%s/lib%s.a" : "%s/%s.c", folder, plan->prefix);
 }
 
-static const char *rule(const struct depfile *depfile, const struct plan *plan, const struct options *options)
+const char *depfile_rule(const struct depfile *depfile, const struct plan *plan, const struct options *options)
 {
     struct arena *arena = plan->arena;
     const char *target = options->depfile_target ? options->depfile_target : default_target(plan, options);
@@ -40,26 +37,9 @@ static const char *rule(const struct depfile *depfile, const struct plan *plan, 
     return arena_format(arena, "%s\n", text);
 }
 
-static bool write_file(const struct plan *plan, const char *path, const char *text)
+const char *depfile_path(const struct plan *plan, const struct options *options)
 {
-    struct outputs outputs = {.arena = plan->arena};
-    outputs_add(&outputs, path, text, strlen(text));
-    return outputs_commit(&outputs);
-}
-
-bool depfile_print(const struct depfile *depfile, const struct plan *plan, const struct options *options)
-{
-    const char *text = rule(depfile, plan, options);
-    if (options->depfile_path)
-        return write_file(plan, options->depfile_path, text);
-    fputs(text, stdout);
-    return !fflush(stdout) && !ferror(stdout);
-}
-
-bool depfile_write(const struct depfile *depfile, const struct plan *plan, const struct options *options)
-{
-    const char *path = options->depfile_path;
-    if (!path)
-        path = arena_format(plan->arena, "%s.d", default_target(plan, options));
-    return write_file(plan, path, rule(depfile, plan, options));
+    if (options->depfile_path || options->dependencies)
+        return options->depfile_path;
+    return arena_format(plan->arena, "%s.d", default_target(plan, options));
 }

@@ -2,8 +2,6 @@
 #ifndef MLPC_DEPFILE_H
 #define MLPC_DEPFILE_H
 
-#include <stdbool.h>
-
 #include "options.h"
 #include "plan.h"
 
@@ -11,9 +9,8 @@ struct depfile {
     const char *spec, *weights;     /* paths; NULL: standard input, no file */
 };
 
-/* -M: to -MF's file or standard output. -MD: to -MF's file, or beside the output with the ending .d. False after a
- * message on standard error. */
-bool depfile_print(const struct depfile *depfile, const struct plan *plan, const struct options *options);
-bool depfile_write(const struct depfile *depfile, const struct plan *plan, const struct options *options);
+/* The rule, and where it goes: -MF's file; else, with -MD, beside the output with the ending .d; else NULL. */
+const char *depfile_rule(const struct depfile *depfile, const struct plan *plan, const struct options *options);
+const char *depfile_path(const struct plan *plan, const struct options *options);
 
 #endif

@@ -115,7 +115,7 @@ static void emit_state(struct emitter *e, const struct plan *plan, bool embedded
     emit_blank(e);
     if (plan->weights_bytes) {
         if (embedded)
-            emit_line(e, "MLP_EXTERN const unsigned char %s_weights[]; /* %s_weights.S */", plan->prefix, plan->name);
+            emit_line(e, "MLP_EXTERN const unsigned char %s_packed[]; /* %s_weights.S */", plan->prefix, plan->prefix);
         emit_line(e, "static const uint64_t weights_layout = UINT64_C(0x%016" PRIx64 ");", plan->weights_layout);
         emit_blank(e);
         emit_line(e, "/* The packed parameter at a byte offset. */");
@@ -315,11 +315,11 @@ static void emit_row_op(const struct step_emitter *s)
 {
     const struct step *step = s->step;
     const struct tape_op *last = &step->tape.at[step->tape.count - 1];
-    bool apart = s->out->dtype != DTYPE_F32;
+    bool apart = s->sums != s->out;
     const char *row = apart ? "row" : "y";
-    if (apart)
-        emit_line(s->e, "static float row[%" PRId64 "];", last->width);
     open_rows(s, 0);
+    if (apart)
+        emit_line(s->e, "float *const row = %s + r * %" PRId64 ";", base_of(s->e->arena, s->plan, s->sums), s->sums->ld);
     open_columns(s, last->width);
     emit_element_ops(s, 0, step->tape.count - 1);
     emit_line(s->e, "%s[j] = %s;", row, operand_c(s, last->in[0]));
@@ -429,10 +429,10 @@ static void emit_init(struct emitter *e, const struct plan *plan, bool embedded)
     emit_line(e, "if (status != MLP_OK)");
     emit_line(e, "    return status;");
     if (weights && embedded) {
-        emit_line(e, "status = mlp_weights_check(&network, %s_weights, MLP_WEIGHTS_HEADER + %s_WEIGHTS_BYTES,", name, name);
+        emit_line(e, "status = mlp_weights_check(&network, %s_packed, MLP_WEIGHTS_HEADER + %s_WEIGHTS_BYTES,", name, name);
         emit_line(e, "                           %s_WEIGHTS_BYTES, weights_layout, \"the embedded weights\");", name);
         emit_line(e, "if (status == MLP_OK && !network.loaded)");
-        emit_line(e, "    network.weights = %s_weights + MLP_WEIGHTS_HEADER;", name);
+        emit_line(e, "    network.weights = %s_packed + MLP_WEIGHTS_HEADER;", name);
     }
     if (weights) {
         emit_line(e, "if (status == MLP_OK && options && options->weights)");
@@ -583,7 +583,7 @@ static void emit_read(struct emitter *e, const char *name, const char *from, con
 void emit_cpu(struct emitter *e, const struct plan *plan, bool embedded)
 {
     emit_banner(e, plan);
-    emit_line(e, "#include \"%s.h\"", plan->name);
+    emit_line(e, "#include \"%s.h\"", plan->prefix);
     emit_blank(e);
     emit_line(e, "#include <string.h>");
     emit_blank(e);

@@ -152,7 +152,7 @@ static void emit_gemms(struct emitter *e, const struct plan *plan)
 
 static void emit_launchers(struct emitter *e, const struct plan *plan)
 {
-    emit_line(e, "/* %s.cu: the arena%s, and the generated kernels. */", plan->name,
+    emit_line(e, "/* %s.cu: the arena%s, and the generated kernels. */", plan->prefix,
               cuda_arena(plan).is_static ? "" : " is not there: it is too large for an array");
     if (cuda_arena(plan).is_static)
         emit_line(e, "MLP_EXTERN MLP_HIDDEN int %s_arena(void **arena);", plan->prefix);
@@ -278,7 +278,7 @@ static void emit_config(struct emitter *e, const struct plan *plan, bool embedde
     emit_line(e, ".weights_bytes = %s_WEIGHTS_BYTES,", plan->prefix);
     emit_line(e, ".weights_layout = UINT64_C(0x%016" PRIx64 "),", plan->weights_layout);
     if (embedded && plan->weights_bytes)
-        emit_line(e, ".weights = %s_weights,", plan->prefix);
+        emit_line(e, ".weights = %s_packed,", plan->prefix);
     else
         emit_line(e, ".weights = NULL,");
     emit_close(e, "};");
@@ -368,14 +368,14 @@ static void emit_for_tools(struct emitter *e)
 void emit_cuda_host(struct emitter *e, const struct plan *plan, bool embedded)
 {
     emit_banner(e, plan);
-    emit_line(e, "#include \"%s.h\"", plan->name);
+    emit_line(e, "#include \"%s.h\"", plan->prefix);
     emit_blank(e);
     emit_line(e, "#include \"mlp_cuda.h\"");
     emit_blank(e);
     emit_cuda_places(e, plan);
     emit_blank(e);
     if (embedded && plan->weights_bytes) {
-        emit_line(e, "MLP_EXTERN const unsigned char %s_weights[]; /* %s_weights.S */", plan->prefix, plan->name);
+        emit_line(e, "MLP_EXTERN const unsigned char %s_packed[]; /* %s_weights.S */", plan->prefix, plan->prefix);
         emit_blank(e);
     }
     emit_launchers(e, plan);

@@ -201,7 +201,8 @@ static struct kernel kernel_of(struct emitter *e, const struct plan *plan, const
     k.width = row_width(&k);
     k.vector = choose_vector(&k);
     k.threads = k.kind == KIND_MAP ? 1 : choose_threads(&k);
-    k.block = k.kind == KIND_MAP ? ELEMENT_BLOCK : k.threads > ROW_BLOCK ? k.threads : ROW_BLOCK;
+    /* What is more than a warp works through shared memory and barriers: it has the block to itself. */
+    k.block = k.kind == KIND_MAP ? ELEMENT_BLOCK : k.threads > 32 ? k.threads : ROW_BLOCK;
     return k;
 }
 

@@ -121,7 +121,7 @@ void emit_header(struct emitter *e, const struct plan *plan)
 void emit_main(struct emitter *e, const struct plan *plan)
 {
     emit_banner(e, plan);
-    emit_line(e, "#include \"%s.h\"", plan->name);
+    emit_line(e, "#include \"%s.h\"", plan->prefix);
     emit_blank(e);
     emit_line(e, "int main(int argc, char **argv)");
     emit_open(e, "{");
@@ -133,13 +133,13 @@ void emit_weights(struct emitter *e, const struct plan *plan)
 {
     emit_banner(e, plan);
     emit_line(e, "/* The packed weights, as they are in %s.weights. Assemble with -I and the folder that holds that file. */",
-              plan->name);
+              plan->prefix);
     emit_line(e, "    .section .rodata");
     emit_line(e, "    .balign %" PRId64, plan->alignment);
-    emit_line(e, "    .globl %s_weights", plan->prefix);
-    emit_line(e, "    .hidden %s_weights", plan->prefix);
-    emit_line(e, "%s_weights:", plan->prefix);
-    emit_line(e, "    .incbin \"%s.weights\"", plan->name);
+    emit_line(e, "    .globl %s_packed", plan->prefix);
+    emit_line(e, "    .hidden %s_packed", plan->prefix);
+    emit_line(e, "%s_packed:", plan->prefix);
+    emit_line(e, "    .incbin \"%s.weights\"", plan->prefix);
     emit_line(e, "    .section .note.GNU-stack,\"\",%%progbits");
 }
 

@@ -47,14 +47,21 @@ static void list_readers(struct fuser *fuser)
     }
 }
 
+/* cuBLASLt writes the type of its operands, or f32. Row kernels, and the loop behind a product on a CPU, write any. */
+enum dtype fusion_product_type(const struct fusion *fusion, enum target target, int node)
+{
+    enum dtype wanted = fusion->stored[node];
+    return target == TARGET_CPU || wanted == DTYPE_F32 ? wanted : fusion->between;
+}
+
 /* A value that only one output reads is stored as that output's type; anything else as the model's. */
 static void decide_stored_types(struct fuser *fuser)
 {
     const struct graph *graph = fuser->graph;
     struct fusion *fusion = fuser->fusion;
-    enum dtype between = graph->dtype == DTYPE_TF32 ? DTYPE_F32 : graph->dtype;
+    fusion->between = graph->dtype == DTYPE_TF32 ? DTYPE_F32 : graph->dtype;
     for (size_t i = 0; i < graph->nodes.count; i++)
-        fusion->stored[i] = between;
+        fusion->stored[i] = fusion->between;
     for (size_t i = 0; i < graph->inputs.count; i++)
         fusion->stored[graph->inputs.at[i].node] = graph->inputs.at[i].dtype;
     for (size_t i = 0; i < graph->outputs.count; i++) {
@@ -173,33 +180,37 @@ static int only_reader(const struct fuser *fuser, int index)
     return fuser->readers[fuser->reader_start[index]];
 }
 
-/* GPU: is `index` the sum of `product` and a stored tensor that cuBLASLt can take as C? */
-static bool is_residual(const struct fuser *fuser, int index, int product)
+/* GPU: the tensor that `index` adds to `product`, if cuBLASLt can take it as C; else -1. */
+static int residual_of(const struct fuser *fuser, int index, int product)
 {
     const struct node *node = graph_node(fuser->graph, index);
     if (node->op != OP_ADD || node->in[0] == node->in[1])
-        return false;
+        return -1;
     int other = node->in[0] == product ? node->in[1] : node->in[0];
     const struct node *residual = graph_node(fuser->graph, other);
-    enum op op = residual->op;
-    return other < product && residual->width == node->width && op != OP_NUMBER && op != OP_PARAM && op != OP_SLICE &&
-           fuser->fusion->stored[other] == fuser->fusion->stored[index];
+    bool stored = residual->op != OP_NUMBER && residual->op != OP_PARAM && residual->op != OP_SLICE;
+    return other < product && residual->width == node->width && stored ? other : -1;
 }
 
-/* Takes [residual] [relu | gelu_tanh] behind the product. C and D have one type, so a residual joins only where the
- * value stored at the end has the residual's. */
+/* Takes [residual] [relu | gelu_tanh] behind the product. C and D have one type, so a residual joins only where it has
+ * the type of what is stored at the end. */
 static void grow_epilogue(struct fuser *fuser, int linear)
 {
     const enum dtype *stored = fuser->fusion->stored;
     add_member(fuser, linear);
     int sum = only_reader(fuser, linear);
-    bool residual = sum >= 0 && is_residual(fuser, sum, linear);
-    int next = residual ? only_reader(fuser, sum) : sum;
+    int residual = sum >= 0 ? residual_of(fuser, sum, linear) : -1;
+    int next = residual >= 0 ? only_reader(fuser, sum) : sum;
     enum op op = next >= 0 ? graph_node(fuser->graph, next)->op : OP_INPUT;
     bool activated = op == OP_RELU || op == OP_GELU_TANH;
-    if (residual && activated && stored[next] != stored[sum])
-        activated = false;
-    if (residual)
+    if (residual >= 0) {
+        if (activated && stored[residual] != fusion_product_type(fuser->fusion, fuser->target, next))
+            activated = false;
+        if (!activated && stored[residual] != fusion_product_type(fuser->fusion, fuser->target, sum))
+            residual = -1;
+        activated = activated && residual >= 0;
+    }
+    if (residual >= 0)
         add_member(fuser, sum);
     if (activated)
         add_member(fuser, next);

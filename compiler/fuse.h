@@ -21,8 +21,12 @@ struct fusion {
     VEC(struct group) groups;       /* in an order in which they can run */
     int *group_of;                  /* node -> group, or -1 */
     int *uses;                      /* as graph_uses */
-    enum dtype *stored;             /* the type that a node's value has where it is stored */
+    enum dtype between;             /* the type of values between steps */
+    enum dtype *stored;             /* the type that a node's value should have where it is stored */
 };
+
+/* The type in which a product can store the node's value: the one it should have, or that of values between steps. */
+enum dtype fusion_product_type(const struct fusion *fusion, enum target target, int node);
 
 struct fusion *fuse_graph(const struct graph *graph, enum target target);
 void fusion_dump(const struct graph *graph, const struct fusion *fusion, FILE *to);

@@ -148,61 +148,89 @@ static struct outputs render_all(const struct compilation *c)
     struct outputs outputs = {.arena = c->arena};
     struct emitter emitter = {.arena = c->arena};
     emit_header(&emitter, plan);
-    render(&outputs, arena_format(c->arena, "%s.h", plan->name), &emitter);
+    render(&outputs, arena_format(c->arena, "%s.h", plan->prefix), &emitter);
     if (plan->target == TARGET_CUDA) {
         emit_cuda_host(&emitter, plan, embedded);
-        render(&outputs, arena_format(c->arena, "%s.c", plan->name), &emitter);
+        render(&outputs, arena_format(c->arena, "%s.c", plan->prefix), &emitter);
         emit_cuda_device(&emitter, plan);
-        render(&outputs, arena_format(c->arena, "%s.cu", plan->name), &emitter);
+        render(&outputs, arena_format(c->arena, "%s.cu", plan->prefix), &emitter);
     } else {
         emit_cpu(&emitter, plan, embedded);
-        render(&outputs, arena_format(c->arena, "%s.c", plan->name), &emitter);
+        render(&outputs, arena_format(c->arena, "%s.c", plan->prefix), &emitter);
     }
     emit_main(&emitter, plan);
-    render(&outputs, arena_format(c->arena, "%s_main.c", plan->name), &emitter);
+    render(&outputs, arena_format(c->arena, "%s_main.c", plan->prefix), &emitter);
     if (embedded) {
         emit_weights(&emitter, plan);
-        render(&outputs, arena_format(c->arena, "%s_weights.S", plan->name), &emitter);
+        render(&outputs, arena_format(c->arena, "%s_weights.S", plan->prefix), &emitter);
     }
     if (c->blob)
-        outputs_add(&outputs, arena_format(c->arena, "%s.weights", plan->name), c->blob, c->blob_size);
+        outputs_add(&outputs, arena_format(c->arena, "%s.weights", plan->prefix), c->blob, c->blob_size);
     return outputs;
 }
 
-static bool write_sources(const struct compilation *c, const struct outputs *rendered)
+static void add_rendered(struct outputs *outputs, const struct outputs *rendered, const char *folder)
 {
-    const char *folder = c->options.output ? c->options.output : ".";
-    struct outputs outputs = {.arena = c->arena};
-    if (!output_folder(c->arena, folder))
-        return false;
     for (size_t i = 0; i < rendered->files.count; i++) {
         const struct output_file *file = &rendered->files.at[i];
-        outputs_add(&outputs, arena_format(c->arena, "%s/%s", folder, file->path), file->bytes, file->size);
+        outputs_add(outputs, arena_format(outputs->arena, "%s/%s", folder, file->path), file->bytes, file->size);
     }
-    return outputs_commit(&outputs);
 }
 
-/* A program whose weights are external has them beside it. */
-static bool write_external(const struct compilation *c, const char *program)
+/* External weights stand beside the program or library. */
+static void add_external(const struct compilation *c, struct outputs *outputs, const char *folder)
 {
-    size_t folder = (size_t)(base_name(program) - program);
-    struct outputs outputs = {.arena = c->arena};
     if (c->blob && c->options.external)
-        outputs_add(&outputs, arena_format(c->arena, "%.*s%s.weights", (int)folder, program, c->plan->name), c->blob,
-                    c->blob_size);
-    return outputs_commit(&outputs);
+        outputs_add(outputs, arena_format(c->arena, "%s%s.weights", folder, c->plan->prefix), c->blob, c->blob_size);
 }
 
-static bool write_results(const struct compilation *c)
+static const char *folder_of(struct arena *arena, const char *path)
+{
+    return arena_format(arena, "%.*s", (int)(base_name(path) - path), path);
+}
+
+/* Everything that the mode makes, aside or in memory; nothing has changed yet. */
+static bool make_results(const struct compilation *c, struct outputs *outputs)
 {
     struct outputs rendered = render_all(c);
     const char *output = c->options.output;
-    if (c->options.mode == MODE_SOURCES)
-        return write_sources(c, &rendered);
-    if (c->options.mode == MODE_LIBRARY)
-        return toolchain_library(c->plan, &rendered, output ? output : ".");
-    output = output ? output : c->plan->name;
-    return toolchain_program(c->plan, &rendered, output) && write_external(c, output);
+    if (c->options.mode == MODE_PROGRAM) {
+        output = output ? output : c->plan->name;
+        add_external(c, outputs, folder_of(c->arena, output));
+        return toolchain_program(c->plan, &rendered, output, outputs);
+    }
+    output = output ? output : ".";
+    if (!output_folder(c->arena, output))
+        return false;
+    if (c->options.mode == MODE_LIBRARY) {
+        add_external(c, outputs, arena_format(c->arena, "%s/", output));
+        return toolchain_library(c->plan, &rendered, output, outputs);
+    }
+    add_rendered(outputs, &rendered, output);
+    return true;
+}
+
+/* The rule for make, if one is asked for, into a file. */
+static void add_depfile(const struct compilation *c, struct outputs *outputs)
+{
+    struct depfile depfile = {.spec = strcmp(c->options.input, "-") ? c->options.input : NULL, .weights = c->weights_path};
+    const char *path = depfile_path(c->plan, &c->options), *rule = depfile_rule(&depfile, c->plan, &c->options);
+    if ((c->options.depfile || c->options.dependencies) && path)
+        outputs_add(outputs, path, rule, strlen(rule));
+    else if (c->options.dependencies)
+        fputs(rule, stdout);
+}
+
+static bool overwrites_input(const struct compilation *c, const struct outputs *outputs)
+{
+    for (size_t i = 0; i < outputs->files.count; i++) {
+        const char *path = outputs->files.at[i].path;
+        if (output_same_file(path, c->options.input) || (c->weights_path && output_same_file(path, c->weights_path))) {
+            fprintf(stderr, "mlpc: error: the output '%s' is what is compiled\n", path);
+            return true;
+        }
+    }
+    return false;
 }
 
 static void print_dump(const struct compilation *c)
@@ -248,14 +276,19 @@ static bool check_locked(const struct compilation *c)
 
 static enum exit_status finish(struct compilation *c)
 {
+    struct outputs outputs = {.arena = c->arena};
     if (!check_locked(c))
         return EXIT_NO_PLAN;
     if (c->options.mode == MODE_CHECK)
         return EXIT_DONE;
-    struct depfile depfile = {.spec = strcmp(c->options.input, "-") ? c->options.input : NULL, .weights = c->weights_path};
-    if (c->options.dependencies)
-        return depfile_print(&depfile, c->plan, &c->options) ? EXIT_DONE : EXIT_ENVIRONMENT;
-    if (!write_results(c) || (c->options.depfile && !depfile_write(&depfile, c->plan, &c->options)))
+    bool made = c->options.dependencies || make_results(c, &outputs);
+    if (made)
+        add_depfile(c, &outputs);
+    if (made && overwrites_input(c, &outputs)) {
+        outputs_discard(&outputs);
+        return EXIT_COMMAND_LINE;
+    }
+    if (!made || !outputs_commit(&outputs) || fflush(stdout) || ferror(stdout))
         return EXIT_ENVIRONMENT;
     return EXIT_DONE;
 }

@@ -42,14 +42,28 @@ static bool set_usual_mode(int fd)
     return fchmod(fd, 0666 & ~mask) == 0;
 }
 
-static bool write_aside(struct arena *arena, struct output_file *file)
+const char *output_aside(struct arena *arena, const char *path)
 {
-    char *aside = arena_format(arena, "%s.XXXXXX", file->path);
+    char *aside = arena_format(arena, "%s.XXXXXX", path);
     int fd = mkstemp(aside);
-    if (fd < 0)
-        return failed("write", file->path);
-    file->aside = aside;
-    bool written = write_all(fd, file->bytes, file->size) && set_usual_mode(fd);
+    if (fd < 0) {
+        failed("write", path);
+        return NULL;
+    }
+    close(fd);
+    unlink(aside);                  /* the tool makes it anew, with the mode that it gives */
+    return aside;
+}
+
+void outputs_add_made(struct outputs *outputs, const char *path, const char *aside)
+{
+    struct output_file file = {.path = path, .aside = aside};
+    VEC_PUSH(outputs->arena, &outputs->files, file);
+}
+
+static bool write_and_close(int fd, const struct output_file *file, bool regular)
+{
+    bool written = write_all(fd, file->bytes, file->size) && (!regular || set_usual_mode(fd));
     int error = errno;
     if (close(fd) && written) {
         written = false;
@@ -59,7 +73,52 @@ static bool write_aside(struct arena *arena, struct output_file *file)
     return written || failed("write", file->path);
 }
 
-static void remove_asides(struct outputs *outputs)
+static bool write_aside(struct arena *arena, struct output_file *file)
+{
+    char *aside = arena_format(arena, "%s.XXXXXX", file->path);
+    int fd = mkstemp(aside);
+    if (fd < 0)
+        return failed("write", file->path);
+    file->aside = aside;
+    return write_and_close(fd, file, true);
+}
+
+/* Where a file will stand: behind the link, if the path is one. */
+static const char *follow(struct arena *arena, const char *path)
+{
+    char *real = realpath(path, NULL);
+    const char *copy = real ? arena_copy(arena, real, strlen(real)) : path;
+    free(real);
+    return copy;
+}
+
+/* Writes aside what can be; a folder in the way, or a device in the place of a program, is found here, before anything
+ * has changed. */
+static bool prepare(struct arena *arena, struct output_file *file)
+{
+    struct stat info;
+    file->path = follow(arena, file->path);
+    bool exists = !stat(file->path, &info);
+    file->direct = exists && !S_ISREG(info.st_mode);
+    errno = exists && S_ISDIR(info.st_mode) ? EISDIR : EEXIST;
+    if (file->direct && (S_ISDIR(info.st_mode) || file->aside))
+        return failed("write", file->path);
+    return file->direct || file->aside || write_aside(arena, file);
+}
+
+static bool put_in_place(struct output_file *file)
+{
+    if (file->direct) {
+        int fd = open(file->path, O_WRONLY | O_CLOEXEC);
+        return fd < 0 ? failed("write", file->path) : write_and_close(fd, file, false);
+    }
+    if (rename(file->aside, file->path))
+        return failed("write", file->path);
+    file->aside = NULL;
+    return true;
+}
+
+void outputs_discard(struct outputs *outputs)
 {
     for (size_t i = 0; i < outputs->files.count; i++) {
         if (outputs->files.at[i].aside)
@@ -67,32 +126,21 @@ static void remove_asides(struct outputs *outputs)
     }
 }
 
-/* A folder in the way is found before anything is renamed, so that all files change or none. */
-static bool is_in_the_way(const char *path)
-{
-    struct stat info;
-    if (lstat(path, &info) || !S_ISDIR(info.st_mode))
-        return false;
-    errno = EISDIR;
-    return true;
-}
-
 bool outputs_commit(struct outputs *outputs)
 {
     bool good = true;
-    for (size_t i = 0; good && i < outputs->files.count; i++) {
-        struct output_file *file = &outputs->files.at[i];
-        good = is_in_the_way(file->path) ? failed("write", file->path) : write_aside(outputs->arena, file);
-    }
-    for (size_t i = 0; good && i < outputs->files.count; i++) {
-        struct output_file *file = &outputs->files.at[i];
-        if (rename(file->aside, file->path))
-            good = failed("write", file->path);
-        else
-            file->aside = NULL;
-    }
-    remove_asides(outputs);
+    for (size_t i = 0; good && i < outputs->files.count; i++)
+        good = prepare(outputs->arena, &outputs->files.at[i]);
+    for (size_t i = 0; good && i < outputs->files.count; i++)
+        good = put_in_place(&outputs->files.at[i]);
+    outputs_discard(outputs);
     return good;
+}
+
+bool output_same_file(const char *a, const char *b)
+{
+    struct stat first, second;
+    return !stat(a, &first) && !stat(b, &second) && first.st_dev == second.st_dev && first.st_ino == second.st_ino;
 }
 
 bool output_folder(struct arena *arena, const char *path)

@@ -13,6 +13,7 @@ struct output_file {
     const void *bytes;
     size_t size;
     const char *aside;              /* where it stands until it is committed */
+    bool direct;                    /* it is no regular file: written to in its place */
 };
 
 struct outputs {
@@ -21,9 +22,19 @@ struct outputs {
 };
 
 void outputs_add(struct outputs *outputs, const char *path, const void *bytes, size_t size);
+/* A file that a tool has made aside already: it is put in the place of `path`, or removed. */
+void outputs_add_made(struct outputs *outputs, const char *path, const char *aside);
+/* A name beside `path` that nobody has, for a tool to write to; NULL after a message. */
+const char *output_aside(struct arena *arena, const char *path);
 
-/* All of them or none. False after a message on standard error that names the file. */
+/* All of them or none; a device or a pipe is written to, not replaced, and a symbolic link is followed. False after a
+ * message on standard error that names the file. */
 bool outputs_commit(struct outputs *outputs);
+/* Removes what was made aside. */
+void outputs_discard(struct outputs *outputs);
+
+/* Whether two paths lead to one file that exists. */
+bool output_same_file(const char *a, const char *b);
 
 /* Makes a folder, and those above it, where there are none; false after a message. */
 bool output_folder(struct arena *arena, const char *path);

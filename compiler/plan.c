@@ -64,18 +64,12 @@ static bool is_product(const struct planner *planner, int node)
     return group >= 0 && graph_node(planner->graph, planner->fusion->groups.at[group].nodes[0])->op == OP_LINEAR;
 }
 
-/* cuBLASLt writes the type of its operands, or f32. Row kernels, and the loop behind a product on a CPU, write any. */
-static bool can_store(const struct planner *planner, int node, enum dtype dtype)
-{
-    return planner->plan->target == TARGET_CPU || !is_product(planner, node) || dtype == DTYPE_F32 ||
-           dtype == planner->between;
-}
-
 /* What the node's value is rounded to where it is stored. */
 static enum dtype rounding_of(const struct planner *planner, int node)
 {
-    enum dtype dtype = planner->fusion->stored[node];
-    return can_store(planner, node, dtype) ? dtype : planner->between;
+    if (is_product(planner, node))
+        return fusion_product_type(planner->fusion, planner->plan->target, node);
+    return planner->fusion->stored[node];
 }
 
 /* What holds a value rounded to `round` in the network's own memory. */
@@ -229,8 +223,7 @@ static void place_outputs(struct planner *planner)
     for (size_t i = 0; i < graph->outputs.count; i++) {
         const struct port *port = &graph->outputs.at[i];
         bool computed = is_result(planner, port->node) || graph_node(graph, port->node)->op == OP_CONCAT;
-        if (computed && planner->output_of[port->node] < 0 && rounding_of(planner, port->node) == port->dtype &&
-            can_store(planner, port->node, port->dtype))
+        if (computed && planner->output_of[port->node] < 0 && rounding_of(planner, port->node) == port->dtype)
             planner->output_of[port->node] = (int)i;
     }
 }
@@ -254,8 +247,7 @@ static void place_in_concats(struct planner *planner)
         for (int j = 0; j < concat->in_count; j++) {
             int part = concat->in[j];
             if (is_result(planner, part) && planner->home[part] < 0 && planner->output_of[part] < 0 &&
-                rounding_of(planner, part) == rounding_of(planner, i) && can_store(planner, part, dtype) &&
-                aligned_column(planner, column, dtype)) {
+                rounding_of(planner, part) == rounding_of(planner, i) && aligned_column(planner, column, dtype)) {
                 planner->home[part] = i;
                 planner->home_column[part] = column;
             }
@@ -440,7 +432,6 @@ static void pad_product(struct planner *planner, struct step *step)
 
 static void plan_product(struct planner *planner, struct step *step, const struct node *linear)
 {
-    const struct value *out = &planner->plan->values.at[step->out];
     step->product = true;
     step->span = linear->span;
     step->n = step->n_padded = linear->width;
@@ -448,10 +439,17 @@ static void plan_product(struct planner *planner, struct step *step, const struc
     if (planner->plan->target == TARGET_CUDA) {
         choose_epilogue(step);
         pad_product(planner, step);
-    } else if (out->dtype != DTYPE_F32) {
-        step->sums = add_value(planner, arena_format(planner->arena, "%s_sums", out->name), step->n, DTYPE_F32,
-                               DTYPE_F32, PLACE_ARENA, -1);
     }
+}
+
+/* CPU: what works on a whole row of f32 before it is stored in a shorter type needs a place for it. */
+static void add_sums(struct planner *planner, struct step *step)
+{
+    const struct value *out = &planner->plan->values.at[step->out];
+    bool whole = step->product || op_info[step->tape.at[step->tape.count - 1].op].kind == KIND_ROW;
+    if (planner->plan->target == TARGET_CPU && whole && out->dtype != DTYPE_F32)
+        step->sums = add_value(planner, arena_format(planner->arena, "%s_f32", out->name), out->width, DTYPE_F32,
+                               DTYPE_F32, PLACE_ARENA, -1);
 }
 
 static void plan_group(struct planner *planner, int group)
@@ -468,6 +466,7 @@ static void plan_group(struct planner *planner, int group)
     }
     if (head->op == OP_LINEAR)
         plan_product(planner, &step, head);
+    add_sums(planner, &step);
     add_step(planner, step, planner->plan->values.at[step.out].name);
 }
 
@@ -606,12 +605,12 @@ static bool check_sizes(const struct plan *plan, bool fits, struct diags *diags,
     return true;
 }
 
-/* Public C names are the model's name, `_` and a word like init. A model whose name could so meet a name of the runtime,
- * of the generated file itself or of the C library is given another prefix. */
+/* Public C names, and file names, are the model's name with something behind it, `_run` or `.h`. A model whose name
+ * could so meet a name of the runtime, of the generated file itself or of the C library is given a prefix. */
 static const char *choose_prefix(struct arena *arena, const char *name)
 {
-    static const char *const beginnings[] = {"mlp", "MLP", "pthread", "posix"};
-    static const char *const names[] = {"in", "out", "v", "p", "r", "read", "sem", "argp"};
+    static const char *const beginnings[] = {"mlp", "MLP", "pthread", "posix", "step_", "at_", "v_", "p_", "x_", "in_", "out_"};
+    static const char *const names[] = {"at", "v", "p", "x", "in", "out", "r", "read", "sem", "argp"};
     bool clash = false;
     for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
         clash |= !strncmp(name, beginnings[i], strlen(beginnings[i]));
@@ -643,7 +642,7 @@ static struct planner planner_new(const struct graph *graph, const struct fusion
     size_t count = graph->nodes.count;
     struct arena *arena = graph->arena;
     struct planner planner = {.graph = graph, .fusion = fusion, .source = source, .plan = plan, .arena = arena};
-    planner.between = graph->dtype == DTYPE_TF32 ? DTYPE_F32 : graph->dtype;
+    planner.between = fusion->between;
     planner.value_names = names_new(arena);
     planner.param_names = names_new(arena);
     planner.value_of = ARENA_ARRAY(arena, int, count);

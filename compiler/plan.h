@@ -85,7 +85,7 @@ struct step {
     bool product;
     int64_t n, k;                   /* columns out, columns in */
     int64_t n_padded, k_padded;     /* CUDA: what is computed, zeros included */
-    int sums;                       /* CPU: where the product leaves f32 for the loop behind it; -1: in its output */
+    int sums;                       /* CPU: the f32 value that a product or a row operation works in; -1: its output */
     enum epilogue epilogue;         /* CUDA */
     int residual;                   /* CUDA: the value that is C with beta = 1, or -1 */
 };
@@ -103,7 +103,7 @@ struct plan {
     struct arena *arena;
     enum target target;
     const char *name;               /* the model's, as in the spec */
-    const char *prefix;             /* of every public C name; the model's name unless that would clash */
+    const char *prefix;             /* of every public C name and file; the model's name unless that would clash */
     const char *spec;               /* file name of the spec, without folders */
     uint64_t spec_checksum;         /* FNV-1a of its bytes */
     enum dtype dtype;

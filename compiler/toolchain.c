@@ -173,7 +173,8 @@ static bool compile(struct job *job, const char *source)
     struct command command = {.arena = job->arena};
     const char *object = arena_format(job->arena, "%s/%zu.o", job->scratch, job->objects.count);
     add_compiler(job, &command, source);
-    add(&command, arena_format(job->arena, "-I%s", job->scratch));
+    if (ends_with(source, ".S"))    /* for .incbin; the headers stand beside what includes them */
+        add(&command, arena_format(job->arena, "-I%s", job->scratch));
     add(&command, arena_format(job->arena, "-I%s", job->runtime));
     add(&command, "-c");
     add(&command, "-o");
@@ -243,39 +244,16 @@ static bool link_program(struct job *job, const char *to)
 
 /* ---- results ---- */
 
-static bool put_in_place(const char *from, const char *to)
-{
-    struct stat info;
-    if (!lstat(to, &info) && S_ISDIR(info.st_mode))
-        errno = EISDIR;
-    else if (!rename(from, to))
-        return true;
-    fprintf(stderr, "mlpc: error: cannot write '%s': %s\n", to, strerror(errno));
-    unlink(from);
-    return false;
-}
-
-/* A name beside `path` that nobody has, so that the linker's output can be renamed; NULL after a message. */
-static const char *reserve_aside(struct arena *arena, const char *path)
-{
-    char *aside = arena_format(arena, "%s.XXXXXX", path);
-    int fd = mkstemp(aside);
-    if (fd < 0) {
-        fprintf(stderr, "mlpc: error: cannot write '%s': %s\n", path, strerror(errno));
-        return NULL;
-    }
-    close(fd);
-    unlink(aside);                  /* the linker makes it anew, with the mode of a program */
-    return aside;
-}
-
-bool toolchain_program(const struct plan *plan, const struct outputs *sources, const char *program)
+bool toolchain_program(const struct plan *plan, const struct outputs *sources, const char *program,
+                       struct outputs *outputs)
 {
     struct job job;
     bool good = job_begin(&job, plan, sources);
-    const char *aside = good ? reserve_aside(plan->arena, program) : NULL;
-    good = aside && compile_all(&job, sources, true) && link_program(&job, aside) && put_in_place(aside, program);
-    if (aside && !good)
+    const char *aside = good ? output_aside(plan->arena, program) : NULL;
+    good = aside && compile_all(&job, sources, true) && link_program(&job, aside);
+    if (good)
+        outputs_add_made(outputs, program, aside);
+    else if (aside)
         unlink(aside);
     if (job.scratch)
         remove_scratch(plan->arena, job.scratch);
@@ -318,33 +296,32 @@ static bool archive(struct job *job, const char *joined, const char *to)
     return run(&command);
 }
 
-/* Embedded weights are in the library already. */
-static bool put_header(struct job *job, const struct outputs *sources, const char *folder)
+static void add_header(const struct outputs *sources, const char *folder, struct outputs *outputs)
 {
-    struct outputs header = {.arena = job->arena};
-    bool external = true;
-    for (size_t i = 0; i < sources->files.count; i++)
-        external &= !ends_with(sources->files.at[i].path, ".S");
     for (size_t i = 0; i < sources->files.count; i++) {
         const struct output_file *file = &sources->files.at[i];
-        if (ends_with(file->path, ".h") || (external && ends_with(file->path, ".weights")))
-            outputs_add(&header, arena_format(job->arena, "%s/%s", folder, file->path), file->bytes, file->size);
+        if (ends_with(file->path, ".h"))
+            outputs_add(outputs, arena_format(outputs->arena, "%s/%s", folder, file->path), file->bytes, file->size);
     }
-    return outputs_commit(&header);
 }
 
-bool toolchain_library(const struct plan *plan, const struct outputs *sources, const char *folder)
+bool toolchain_library(const struct plan *plan, const struct outputs *sources, const char *folder,
+                       struct outputs *outputs)
 {
     struct job job;
     struct arena *arena = plan->arena;
-    bool good = job_begin(&job, plan, sources) && output_folder(arena, folder);
-    const char *library = arena_format(arena, "%s/lib%s.a", folder, plan->name);
-    const char *aside = good ? reserve_aside(arena, library) : NULL;
-    const char *joined = job.scratch ? arena_format(arena, "%s/%s.o", job.scratch, plan->name) : "";
+    bool good = job_begin(&job, plan, sources);
+    const char *library = arena_format(arena, "%s/lib%s.a", folder, plan->prefix);
+    const char *aside = good ? output_aside(arena, library) : NULL;
+    const char *joined = job.scratch ? arena_format(arena, "%s/%s.o", job.scratch, plan->prefix) : "";
     good = aside && compile_all(&job, sources, false) && join_objects(&job, joined) && hide_names(&job, joined) &&
-           archive(&job, joined, aside) && put_header(&job, sources, folder) && put_in_place(aside, library);
-    if (aside && !good)
+           archive(&job, joined, aside);
+    if (good) {
+        outputs_add_made(outputs, library, aside);
+        add_header(sources, folder, outputs);
+    } else if (aside) {
         unlink(aside);
+    }
     if (job.scratch)
         remove_scratch(arena, job.scratch);
     return good;

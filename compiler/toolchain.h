@@ -6,9 +6,11 @@
 #include "output.h"
 #include "plan.h"
 
-/* `sources` holds the generated files under bare names ("digits.c"). False after a message on standard error. */
-bool toolchain_program(const struct plan *plan, const struct outputs *sources, const char *program);
-/* The files NAME.h and libNAME.a in `folder`. */
-bool toolchain_library(const struct plan *plan, const struct outputs *sources, const char *folder);
+/* `sources` holds the generated files under bare names ("digits.c"). Adds to `outputs` the program, or NAME.h and
+ * libNAME.a in `folder`, made aside. False after a message on standard error. */
+bool toolchain_program(const struct plan *plan, const struct outputs *sources, const char *program,
+                       struct outputs *outputs);
+bool toolchain_library(const struct plan *plan, const struct outputs *sources, const char *folder,
+                       struct outputs *outputs);
 
 #endif

@@ -133,6 +133,31 @@ libdigits.a" ]' - "$mlpc"
 check "a library with its weights beside it" bash -c '"$1" --lib --target=cpu --weights=external -o beside digits.mlp &&
     [ -s beside/digits.weights ]' - "$mlpc"
 check "CC's own options win" bash -c 'CC="gcc -O0 -Werror=unknown-pragmas" "$1" --exe --target=cpu -o slow digits.mlp' - "$mlpc"
+# What stands in the way is found before anything changes; devices and links stay what they are.
+cp digits.mlp same.mlp
+status "the output is the spec" 2 "$mlpc" --exe --target=cpu -o same.mlp same.mlp
+check "the spec is as it was" cmp same.mlp digits.mlp
+"$mlpc" --target=cpu -o kept digits.mlp && cp kept/digits.c kept.c && sed 's/relu/tanh/' digits.mlp >other.mlp
+status "a depfile that cannot be written" 3 "$mlpc" --target=cpu -o kept -MD -MF nowhere/d other.mlp
+check "the sources are as they were" cmp kept/digits.c kept.c
+mkdir -p beside_way/digits.weights
+cp digits.mlp beside_way/prog
+status "weights that cannot be written" 3 "$mlpc" --exe --target=cpu --weights=external -o beside_way/prog digits.mlp
+check "the program is as it was" cmp beside_way/prog digits.mlp
+mkdir -p library_way/libdigits.a
+status "a library that cannot be written" 3 "$mlpc" --lib --target=cpu -o library_way digits.mlp
+check "no header without its library" test ! -e library_way/digits.h
+check "nothing is left aside" bash -c '[ -z "$(ls -d kept/*.?????? beside_way/*.?????? library_way/*.?????? 2>/dev/null | grep -v -e weights -e main)" ]'
+check "a depfile into a pipe" bash -c '"$1" -M -MF /dev/fd/3 digits.mlp 3>&1 | grep -q digits.safetensors' - "$mlpc"
+touch real.d && ln -s real.d link.d
+check "a depfile through a link" bash -c '"$1" -M -MF link.d digits.mlp && [ -L link.d ] && grep -q digits.safetensors real.d' - "$mlpc"
+
+# Names of headers and functions of C, and of the runtime.
+for name in assert stdint string math mlp_cpu mlp_runtime step_0 at_y features; do
+    printf 'model %s { input x: f32[3]; output run = tanh(linear(x, 2, "a")); }\n' $name >named.mlp
+    check "a model named $name" "$mlpc" --exe --target=cpu --random-weights=1 -o named named.mlp
+    check "a model named $name runs" ./named --verify
+done
 status "no locked plan" 4 "$mlpc" --target=cuda --locked -o locked digits.mlp
 
 # ---- Warnings ----

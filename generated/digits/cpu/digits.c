@@ -9,7 +9,7 @@
 
 static mlp_network network;
 
-MLP_EXTERN const unsigned char digits_weights[]; /* digits_weights.S */
+MLP_EXTERN const unsigned char digits_packed[]; /* digits_weights.S */
 static const uint64_t weights_layout = UINT64_C(0xe300f36e6fb79b8a);
 
 /* The packed parameter at a byte offset. */
@@ -113,10 +113,10 @@ mlp_status digits_init(const mlp_options *options)
     mlp_status status = mlp_enter_init(&network);
     if (status != MLP_OK)
         return status;
-    status = mlp_weights_check(&network, digits_weights, MLP_WEIGHTS_HEADER + digits_WEIGHTS_BYTES,
+    status = mlp_weights_check(&network, digits_packed, MLP_WEIGHTS_HEADER + digits_WEIGHTS_BYTES,
                                digits_WEIGHTS_BYTES, weights_layout, "the embedded weights");
     if (status == MLP_OK && !network.loaded)
-        network.weights = digits_weights + MLP_WEIGHTS_HEADER;
+        network.weights = digits_packed + MLP_WEIGHTS_HEADER;
     if (status == MLP_OK && options && options->weights)
         status = mlp_weights_load(&network, options->weights, digits_WEIGHTS_BYTES, weights_layout);
     network.ready = status == MLP_OK;

@@ -3,8 +3,8 @@
 /* The packed weights, as they are in digits.weights. Assemble with -I and the folder that holds that file. */
     .section .rodata
     .balign 64
-    .globl digits_weights
-    .hidden digits_weights
-digits_weights:
+    .globl digits_packed
+    .hidden digits_packed
+digits_packed:
     .incbin "digits.weights"
     .section .note.GNU-stack,"",%progbits

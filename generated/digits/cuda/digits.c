@@ -9,7 +9,7 @@
 #define WEIGHTS 0
 #define VALUES 69632
 
-MLP_EXTERN const unsigned char digits_weights[]; /* digits_weights.S */
+MLP_EXTERN const unsigned char digits_packed[]; /* digits_weights.S */
 
 /* digits.cu: the arena, and the generated kernels. */
 MLP_EXTERN MLP_HIDDEN int digits_arena(void **arena);
@@ -188,7 +188,7 @@ static const mlp_cuda_config config = {
     .staging_bytes = 106752,
     .weights_bytes = digits_WEIGHTS_BYTES,
     .weights_layout = UINT64_C(0xedd6d68bf66d6d19),
-    .weights = digits_weights,
+    .weights = digits_packed,
 };
 
 static mlp_cuda network;

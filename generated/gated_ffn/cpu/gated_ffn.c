@@ -26,7 +26,7 @@ enum {
     at_gate = 90112, /* [1408], rows 2816 apart, steps 1 to 2 */
     at_u = 91520, /* [1408], rows 2816 apart, steps 1 to 2 */
     at_down_in = 0, /* [1408], steps 2 to 3 */
-    at_y_sums = 237568, /* [512], steps 3 to 3 */
+    at_y_f32 = 237568, /* [512], steps 3 to 3 */
 };
 
 /* The caller's rows that are being worked on. */
@@ -92,12 +92,12 @@ static void step_3_y(size_t rows)
 {
     const float *const p_down_weight = weight(5769216);
     float *const v_down_in = mlp_part(arena, at_down_in);
-    float *const v_y_sums = mlp_part(arena, at_y_sums);
-    mlp_product(rows, 512, 1408, v_down_in, 1408, p_down_weight, v_y_sums, 512);
+    float *const v_y_f32 = mlp_part(arena, at_y_f32);
+    mlp_product(rows, 512, 1408, v_down_in, 1408, p_down_weight, v_y_f32, 512);
     for (size_t r = 0; r < rows; r++) {
         const mlp_bf16 *const x_x = io.in_x + r * 512;
         mlp_bf16 *const y = io.out_y + r * 512;
-        const float *const sums = v_y_sums + r * 512;
+        const float *const sums = v_y_f32 + r * 512;
         for (size_t j = 0; j < 512; j++) {
             const float t0 = sums[j];
             const float t1 = mlp_bf16_load(x_x[j]) + t0;
@@ -241,7 +241,7 @@ static const mlp_value values[] = {
     {.name = "u", .dtype = MLP_F32, .place = MLP_ARENA, .port = 0, .width = 1408, .ld = 2816, .offset = 366080, .round = MLP_BF16},
     {.name = "down_in", .dtype = MLP_F32, .place = MLP_ARENA, .port = 0, .width = 1408, .ld = 1408, .offset = 0, .round = MLP_BF16},
     {.name = "y", .dtype = MLP_BF16, .place = MLP_OUTPUT, .port = 0, .width = 512, .ld = 512, .offset = 0, .round = MLP_BF16},
-    {.name = "y_sums", .dtype = MLP_F32, .place = MLP_ARENA, .port = 0, .width = 512, .ld = 512, .offset = 950272, .round = MLP_F32},
+    {.name = "y_f32", .dtype = MLP_F32, .place = MLP_ARENA, .port = 0, .width = 512, .ld = 512, .offset = 950272, .round = MLP_F32},
 };
 
 static const mlp_param params[] = {
