@@ -76,6 +76,7 @@ done
 mkdir -p "$build/cases"
 suite messages tests/messages.sh "$build/mlpc"
 suite golden tests/golden.sh "$build"
+suite networks tests/networks.sh "$build"
 suite compiler tests/compiler.sh "$build"
 suite program tests/program.sh "$build"
 suite library tests/library/library.sh "$build"

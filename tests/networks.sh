@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# Networks in which something went wrong once, or easily could: each is built with random weights in every type, and
+# --verify holds each of its steps, and their chain, to float64: networks.sh BUILD
+cd "$(dirname "$0")/.." || exit 1
+. tests/lib.sh
+build=$1
+
+for spec in tests/networks/*.mlp; do
+    name=$(basename "$spec" .mlp)
+    for type in own f32 tf32 f16 bf16; do
+        if [ $type = own ]; then
+            cp "$spec" "$scratch/$name.mlp"
+        elif grep -q '^ *dtype' "$spec"; then
+            sed "s/^ *dtype .*/    dtype $type;/" "$spec" >"$scratch/$name.mlp"
+        else
+            sed "0,/^model .*{/s//&\n    dtype $type;/" "$spec" >"$scratch/$name.mlp"
+        fi
+        check "$name in $type" bash -c '"$1" --exe --target=cpu --random-weights=3 -o "$2" "$2.mlp" && "$2" --verify' - \
+            "$build/mlpc" "$scratch/$name"
+    done
+done
+finish networks
