@@ -8,6 +8,7 @@
 
 #include "element.h"
 #include "mlp_number.h"
+#include "open_file.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "packed weights and arrays are little endian, and so must the machine be"
@@ -38,7 +39,7 @@ static mlp_npy_result read_header(mlp_npy *npy, FILE *file)
 
 mlp_npy_result mlp_npy_open(mlp_npy *npy, const char *path)
 {
-    FILE *file = fopen(path, "rb");
+    FILE *file = mlp_open_file(path);
     if (!file) {
         *npy = (mlp_npy){.file = NULL};
         return failed(npy, strerror(errno));

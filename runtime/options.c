@@ -7,9 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "element.h"
+
+enum { MOST_OPTIONS = 16 };
 
 struct parser {
     mlp_command *command;
@@ -17,6 +20,7 @@ struct parser {
     const char *batch;              /* as given, or NULL */
     const char **files;             /* those without a name */
     int file_count, named;
+    int given[MOST_OPTIONS];        /* how often each option of the table has been seen */
 };
 
 /* ---- Options ---- */
@@ -136,6 +140,7 @@ static const struct option {
 };
 
 enum { OPTIONS = sizeof options / sizeof *options };
+_Static_assert((int)OPTIONS <= (int)MOST_OPTIONS, "room to count each option");
 
 /* `--batch 8` and `--batch=8`; *used counts the arguments taken. */
 static int take_option(struct parser *parser, char **argument, int *used)
@@ -151,6 +156,8 @@ static int take_option(struct parser *parser, char **argument, int *used)
         const char *value = equals ? equals + 1 : option->value ? argument[1] : NULL;
         if (option->value && !value)
             return mlp_complain(parser->command, MLP_EXIT_USAGE, "%s needs %s", option->name, option->value);
+        if (option->value && parser->given[i]++)
+            return mlp_complain(parser->command, MLP_EXIT_USAGE, "%s is given twice", option->name);
         *used = option->value && !equals ? 2 : 1;
         return option->take(parser, value);
     }
@@ -279,6 +286,32 @@ static int missing(const struct parser *parser, const mlp_port *port, const char
                         port->name);
 }
 
+/* The folder that a path is in, as an absolute path without links; NULL where there is none. */
+static char *folder_of(const char *path)
+{
+    char *folder = strdup(path), *slash = folder ? strrchr(folder, '/') : NULL;
+    if (slash)
+        slash[1] = '\0';
+    char *real = folder ? realpath(slash ? folder : ".", NULL) : NULL;
+    free(folder);
+    return real;
+}
+
+/* Whether two paths, of files that may not be there yet, mean the same place. */
+static int same_file(const char *a, const char *b)
+{
+    struct stat first, second;
+    if (!stat(a, &first) && !stat(b, &second))
+        return S_ISREG(first.st_mode) && first.st_dev == second.st_dev && first.st_ino == second.st_ino;
+    char *folder_a = folder_of(a), *folder_b = folder_of(b);
+    const char *name_a = strrchr(a, '/'), *name_b = strrchr(b, '/');
+    int same = folder_a && folder_b && !strcmp(folder_a, folder_b) &&
+               !strcmp(name_a ? name_a + 1 : a, name_b ? name_b + 1 : b);
+    free(folder_a);
+    free(folder_b);
+    return same;
+}
+
 static int check_run(const struct parser *parser)
 {
     const mlp_command *command = parser->command;
@@ -290,7 +323,7 @@ static int check_run(const struct parser *parser)
         if (!command->outputs[i])
             return missing(parser, &model->outputs[i], "output");
         for (size_t j = 0; j < i; j++)
-            if (!strcmp(command->outputs[i], command->outputs[j]))
+            if (same_file(command->outputs[i], command->outputs[j]))
                 return mlp_complain(command, MLP_EXIT_USAGE, "outputs %s and %s both go to %s", model->outputs[j].name,
                                     model->outputs[i].name, command->outputs[i]);
     }

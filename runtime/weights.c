@@ -16,6 +16,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "open_file.h"
+
 static uint64_t word_at(const unsigned char *bytes)
 {
     uint64_t word = 0;
@@ -126,7 +128,7 @@ mlp_status mlp_weights_load(mlp_network *network, const char *path, size_t weigh
     unsigned char *block = NULL;
     if (!path)
         return mlp_fail(network, MLP_BAD_ARGUMENT, "the path is NULL");
-    FILE *file = fopen(path, "rb");
+    FILE *file = mlp_open_file(path);
     if (!file)
         return unreadable(network, path, strerror(errno));
     mlp_status status = read_file(network, file, path, weights_bytes, layout, &block);

@@ -75,6 +75,12 @@ says "unknown name" "there is no input or output 'z'; there are x, y"
 status "--verify with an output" 2 ./digits --verify x.npy out.npy
 says "--verify with an output" '--verify takes inputs only'
 status "input twice" 2 ./digits x=x.npy x=x.npy y=out.npy
+status "option twice" 2 ./digits --bench --batch 4 --batch 5
+says "option twice" '--batch is given twice'
+mkfifo pipe.npy
+status "a pipe as an array" 3 timeout 10 ./digits pipe.npy out.npy
+says "a pipe as an array" 'pipe.npy'
+status "a pipe as weights" 3 timeout 10 ./digits --weights pipe.npy x.npy out.npy
 status "no output" 2 ./digits x=x.npy
 
 # ---- Arrays are wrong: status 1, the file is named, no output, an old one stays as it is ----

@@ -99,6 +99,14 @@ static void run_differs_from_its_steps(void **state)
     says("a run differs from its steps: output y, row 0, column 0");
 }
 
+/* What the step left when it ran alone must not stand in for what the run has not computed. */
+static void run_leaves_out_a_step(void **state)
+{
+    (void)state;
+    assert_int_equal(verify_with(RUN_LEAVES_OUT_A_STEP), 1);
+    says("a run differs from its steps");
+}
+
 static void nan_lost(void **state)
 {
     (void)state;
@@ -211,6 +219,7 @@ int main(void)
         cmocka_unit_test(residual_from_another_value),
         cmocka_unit_test(memory_overwritten_between_steps),
         cmocka_unit_test(run_differs_from_its_steps),
+        cmocka_unit_test(run_leaves_out_a_step),
         cmocka_unit_test(nan_lost),
         cmocka_unit_test(cut_instead_of_rounded),
         cmocka_unit_test(network_that_fails),
