@@ -253,13 +253,16 @@ static void compare_output(mlp_verification *v, size_t output, const unsigned ch
     free(run);
 }
 
-/* A run of rows that are all NaN: a step that a run leaves out cannot find its old results in memory afterwards. */
+/* Steps the network through rows that are all NaN: a step that a run leaves out cannot find its old results in memory
+ * afterwards. */
 static mlp_status poison(mlp_verification *v, void *const *outputs)
 {
     mlp_arrays inputs = mlp_arrays_random(v->command, v->rows);
     for (size_t i = 0; i < inputs.count; i++)
         memset(inputs.at[i], 0xff, v->rows * inputs.ports[i].width * mlp_dtype_size(inputs.ports[i].dtype));
-    mlp_status status = v->model->run(v->rows, (const void *const *)inputs.at, outputs);
+    mlp_status status = v->model->begin(v->rows, (const void *const *)inputs.at, outputs);
+    for (size_t i = 0; status == MLP_OK && i < v->model->step_count; i++)
+        status = v->model->run_step(i);
     mlp_arrays_free(&inputs);
     return status;
 }
