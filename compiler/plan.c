@@ -235,6 +235,14 @@ static enum dtype concat_container(const struct planner *planner, int concat)
     return planner->output_of[concat] >= 0 ? round : container(planner, round);
 }
 
+/* On a GPU, a product of an odd width needs columns behind its own that nobody else uses. */
+static bool may_be_part(const struct planner *planner, int node, enum dtype dtype, bool last)
+{
+    int64_t width = graph_node(planner->graph, node)->width;
+    return is_result(planner, node) &&
+           (last || !is_product(planner, node) || leading_dimension(planner, width, dtype) == width);
+}
+
 static void place_in_concats(struct planner *planner)
 {
     const struct graph *graph = planner->graph;
@@ -246,7 +254,7 @@ static void place_in_concats(struct planner *planner)
         int64_t column = 0;
         for (int j = 0; j < concat->in_count; j++) {
             int part = concat->in[j];
-            if (is_result(planner, part) && planner->home[part] < 0 && planner->output_of[part] < 0 &&
+            if (may_be_part(planner, part, dtype, j + 1 == concat->in_count) && planner->home[part] < 0 && planner->output_of[part] < 0 &&
                 rounding_of(planner, part) == rounding_of(planner, i) && aligned_column(planner, column, dtype)) {
                 planner->home[part] = i;
                 planner->home_column[part] = column;
@@ -341,15 +349,23 @@ static void add_copy(struct planner *planner, int from, int to, struct span span
     add_step(planner, step, planner->plan->values.at[to].name);
 }
 
-/* The value itself where a product can read it; else a copy of the right type and alignment, made once. */
+/* How many zeros bring a row of `width` elements to a multiple of 16 bytes on a GPU; none on a CPU. */
+static int64_t missing_columns(const struct planner *planner, int64_t width, enum dtype dtype)
+{
+    return leading_dimension(planner, width, dtype) - width;
+}
+
+/* The value itself where a product can read it; else a copy of the right type, alignment and padding, made once. */
 static int product_operand(struct planner *planner, int value, struct span span)
 {
     const struct value *v = &planner->plan->values.at[value];
     enum dtype dtype = container(planner, planner->between);
-    if (v->dtype == dtype && aligned_column(planner, v->column, dtype))
+    int64_t missing = missing_columns(planner, v->width, dtype);
+    if (v->dtype == dtype && aligned_column(planner, v->column, dtype) && pad_with_zeros(planner, value, missing))
         return value;
     if (planner->notes.at[value].product_copy < 0) {
         int copy = add_value(planner, v->name, v->width, planner->between, dtype, PLACE_ARENA, -1);
+        pad_with_zeros(planner, copy, missing);
         planner->notes.at[value].product_copy = copy;
         add_copy(planner, value, copy, span);
     }
@@ -414,20 +430,33 @@ static void choose_epilogue(struct step *step)
     }
 }
 
+/* CUDA: lets the residual be read with the padding of the output, through a copy if need be. */
+static bool pad_residual(struct planner *planner, struct step *step, int64_t missing)
+{
+    if (step->residual < 0 || pad_with_zeros(planner, step->residual, missing))
+        return true;
+    if (planner->plan->values.at[step->residual].dtype != planner->between)
+        return false;
+    int padded = product_operand(planner, step->residual, step->span);
+    for (int i = 0; i < 2; i++) {
+        struct operand *operand = &step->tape.at[1].in[i];
+        if (operand->kind == OPERAND_VALUE && operand->index == step->residual)
+            operand->index = padded;
+    }
+    step->residual = padded;
+    return true;
+}
+
 /* CUDA: products of sizes that are no multiples of 16 bytes take slower kernels, and some that round twice. Where
- * there is room behind the operands' rows, zeros make up the difference. */
+ * there is room behind the output's rows, zeros make up the difference; operands are padded already. */
 static void pad_product(struct planner *planner, struct step *step)
 {
-    enum dtype dtype = planner->between;
-    int x = step->tape.at[0].in[0].index;
-    int64_t n = leading_dimension(planner, step->n, dtype), k = leading_dimension(planner, step->k, dtype);
-    struct value_notes *out = &planner->notes.at[step->out];
-    if (out->room >= n - step->n && (step->residual < 0 || pad_with_zeros(planner, step->residual, n - step->n)))
-        step->n_padded = n;
+    int64_t missing = missing_columns(planner, step->n, planner->between);
+    if (planner->notes.at[step->out].room >= missing && pad_residual(planner, step, missing))
+        step->n_padded = step->n + missing;
     else
-        out->room = 0;              /* what is there stays as it is */
-    if (pad_with_zeros(planner, x, k - step->k))
-        step->k_padded = k;
+        planner->notes.at[step->out].room = 0;  /* what is there stays as it is */
+    step->k_padded = leading_dimension(planner, step->k, planner->between);
 }
 
 static void plan_product(struct planner *planner, struct step *step, const struct node *linear)
