@@ -97,6 +97,7 @@ asan:
 
 # On a machine with a GPU: the CUDA target against the same references.
 check-gpu: all
+	@nvidia-smi >/dev/null 2>&1 || { echo "make check-gpu: there is no GPU here (nvidia-smi fails)" >&2; exit 1; }
 	@tests/gpu/bundle.sh $(B)/mlpc $(B)/gpu
 	@$(B)/gpu/run.sh
 

@@ -85,7 +85,8 @@ static void print_head(const mlp_command *command)
         print_json_string(model->spec);
         printf(", \"target\": \"%s\", \"dtype\": \"%s\", \"batches\": [", target, dtype);
     } else {
-        printf("%s, %s, %s; microseconds a run, host memory to host memory\n", model->name, target, dtype);
+        printf("%s, %s, %s; microseconds a run of random rows, host memory to host memory\n", model->name, target,
+               dtype);
         printf("%10s %12s %12s %12s %12s %14s %10s\n", "rows", "median", "min", "p99", "a row", "rows/s", "runs");
     }
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The CUDA output: emitted for every case that must build, and, where nvcc is found, compiled and linked for sm_90.
-# Nothing is run: that needs a GPU. cuda.sh BUILD
+# Nothing of it is run: that needs a GPU. What tests for the traps of a GPU is run on a simulated one. cuda.sh BUILD
 cd "$(dirname "$0")/.." || exit 1
 . tests/lib.sh
 mlpc=$(absolute "$1/mlpc")
@@ -11,6 +11,19 @@ for model in tests/cases/pytorch/*/model.mlp tests/cases/public/c*/model.mlp tes
     mkdir "$scratch/$name"
     check "emit $name" "$mlpc" --target=cuda -o "$scratch/$name" "$model"
 done
+
+trap_lines() { grep -c "^$1 trap" "$scratch/traps"; }
+if [ ! -r "${CUDA:-/usr/local/cuda}/include/cuda_runtime.h" ]; then
+    skip "the traps on a simulated GPU: there are no CUDA headers"
+elif [ -n "${SANITIZE:-}" ]; then
+    skip "the traps on a simulated GPU: it is not built with sanitizers"
+else
+    tests/gpu/simulated/traps.sh "$1" >"$scratch/traps" 2>&1
+    passed=$((passed + $(trap_lines ok))) failed=$((failed + $(trap_lines "not ok")))
+    grep -A 1 "^not ok" "$scratch/traps"
+    check "the traps on a simulated GPU come to their end" grep "^end of traps" "$scratch/traps"
+    grep -q "^end of traps" "$scratch/traps" || tail -n 5 "$scratch/traps"
+fi
 
 # One network for each type, and between them each kind of step.
 sed 's/^ *batch .*/&\n    dtype tf32;/' tests/cases/pytorch/swiglu_block/model.mlp >"$scratch/tf32.mlp"

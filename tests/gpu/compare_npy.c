@@ -1,5 +1,6 @@
 /* Holds an array to its reference, by the rule of compare.h: compare_npy TOLERANCE GOT REFERENCE
- * TOLERANCE is a number or "exact". Says by how much the worst element is off; exits with 1 where that is too much. */
+ * TOLERANCE is a number or "exact". The first line says by how much the worst element is off; where that is too much,
+ * the second says where, and the status is 1. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,15 +16,12 @@ int main(int argc, char **argv)
         return 2;
     if (!compare_read(argv[2], &got, report, sizeof report) ||
         !compare_read(argv[3], &reference, report, sizeof report)) {
-        puts(report);
+        printf("inf\n%s\n", report);
         return 1;
     }
     double tolerance = strcmp(argv[1], "exact") ? strtod(argv[1], NULL) : -1;
     int right = compare_arrays(&got, &reference, tolerance, &worst, report, sizeof report);
-    if (right)
-        printf("%.2e\n", worst);
-    else
-        puts(report);
+    printf("%.2e\n%s", worst, right ? "" : report);
     compare_free(&got);
     compare_free(&reference);
     return !right;

@@ -8,13 +8,16 @@ compile_device() {
     mkdir -p "$build/simulated"
     for source in "$simulated"/*.cpp "$build"/runtime/cuda_*.c; do
         object=$build/simulated/$(basename "$source").o
-        [ "$object" -nt "$source" ] && [ "$object" -nt "$build/runtime/mlp_cuda.h" ] && continue
+        newer=missing
+        [ ! -e "$object" ] || newer=$(find "$simulated" "$build/runtime" -name '*.h' -newer "$object")
+        [ -n "$newer" ] || [ "$source" -nt "$object" ] || continue
         case $source in
         *.cpp) g++ -std=c++20 -O2 -Wall -Wextra $include -c -o "$object" "$source" ;;
         *) gcc -std=c11 -D_GNU_SOURCE -O2 $include -c -o "$object" "$source" ;;
         esac
     done
 }
+# One process at a time.
 device() {
     mkdir -p "$build/simulated"
     exec 9>"$build/simulated/lock" && flock 9 && compile_device >&2 && flock -u 9

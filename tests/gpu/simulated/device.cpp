@@ -1,10 +1,11 @@
 /* The part of the CUDA runtime that generated programs use, on the host: memory is the host's, streams run what they
- * are given at once, a graph is a list of calls, a kernel runs block after block, and a block's threads are coroutines that
- * switch where they wait for each other. It shows whether results are right, not whether they come fast or in order.
+ * are given at once, a graph is a list of calls, a kernel runs block after block, and a block's threads are coroutines
+ * that switch where they wait for each other. It shows whether results are right, not whether they come fast or in
+ * order.
  *
- * It is stricter than a device where that finds mistakes: fresh memory holds NaN, a copy must fit its pitch, nothing may
- * be allocated or waited for while a graph is captured, and every thread named in a shuffle's mask must take part in
- * it. */
+ * It is stricter than a device where that finds mistakes: fresh memory holds NaN, a copy must fit its pitch, nothing
+ * may be allocated or waited for while a graph is captured, and every thread named in a shuffle's mask must take part
+ * in it. */
 #include <ucontext.h>
 
 #include <cassert>

@@ -10,8 +10,9 @@ export -f compile
 export simulated include
 cd "$place"
 printf '%s\n' */ | xargs -P 2 -I{} bash -c 'set -eu; compile {}'
+includes="$(printf -- '-I%s ' */) -I$simulated/../../../runtime $include"
 for source in *.c; do
-    gcc -std=c11 -D_GNU_SOURCE -O1 -Wall -Wextra $(printf -- '-I%s ' */) -I"$simulated/../../../runtime" $include -c -o "$source.o" "$source"
+    gcc -std=c11 -D_GNU_SOURCE -O1 -Wall -Wextra $includes -c -o "$source.o" "$source"
 done
 link traps ./*.o */*.o
 ./traps small

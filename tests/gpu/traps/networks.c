@@ -198,8 +198,9 @@ static void poison(const struct network *network)
     for (size_t i = 0; i < model->input_count; i++) {
         const mlp_value *value = &model->values[model->inputs[i].value];
         size_t size = value->dtype == MLP_F32 ? 4 : 2, behind = (value->ld - value->width) * size;
+        unsigned char *at = (unsigned char *)network->input(i) + value->width * size;
         if (behind)
-            CUDA(cudaMemset2D((unsigned char *)network->input(i) + value->width * size, value->ld * size, 0, behind, rows));
+            CUDA(cudaMemset2D(at, value->ld * size, 0, behind, rows));
     }
     CUDA(cudaDeviceSynchronize());
 }

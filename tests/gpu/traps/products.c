@@ -1,5 +1,5 @@
-/* Products that no spec would give, described by hand and run by the runtime alone: no candidate, sums that cancel, every
- * tail of K, and a workspace that is too small or misaligned. */
+/* Products that no spec would give, described by hand and run by the runtime alone: no candidate, sums that cancel,
+ * every tail of K, and a workspace that is too small or misaligned. */
 #include "traps.h"
 
 #include <cuda_runtime_api.h>
@@ -21,8 +21,10 @@ struct number_type {
     size_t size;
 };
 
-static const struct number_type f32 = {"f32", MLP_F32, MLP_COMPUTE_F32, 4}, tf32 = {"tf32", MLP_F32, MLP_COMPUTE_TF32, 4},
-                                f16 = {"f16", MLP_F16, MLP_COMPUTE_F32, 2}, bf16 = {"bf16", MLP_BF16, MLP_COMPUTE_F32, 2};
+static const struct number_type f32 = {"f32", MLP_F32, MLP_COMPUTE_F32, 4};
+static const struct number_type tf32 = {"tf32", MLP_F32, MLP_COMPUTE_TF32, 4};
+static const struct number_type f16 = {"f16", MLP_F16, MLP_COMPUTE_F32, 2};
+static const struct number_type bf16 = {"bf16", MLP_BF16, MLP_COMPUTE_F32, 2};
 
 /* Whole numbers of up to 8 bits, exact in every type, or NaN. */
 static void put(const struct number_type *type, void *row, size_t column, float x)
@@ -52,7 +54,8 @@ static float get(const struct number_type *type, const void *row, size_t column)
         return x;
     }
     int exponent = (int)(half >> 10 & 31), fraction = (int)(half & 1023);
-    x = exponent == 31 ? NAN : exponent ? ldexpf((float)(fraction + 1024), exponent - 25) : ldexpf((float)fraction, -24);
+    x = exponent ? ldexpf((float)(fraction + 1024), exponent - 25) : ldexpf((float)fraction, -24);
+    x = exponent == 31 ? NAN : x;
     return half & 0x8000 ? -x : x;
 }
 
@@ -92,9 +95,10 @@ static void free_arena(void)
 static void describe(int64_t m, int64_t n, int64_t k, int64_t ld, const struct number_type *in,
                      const struct number_type *out)
 {
+    mlp_matrix a = {.offset = 0, .ld = ld, .dtype = in->dtype}, b = {.offset = room, .ld = ld, .dtype = in->dtype};
     mlp_matrix d = {.offset = 2 * room, .ld = m, .dtype = out->dtype};
-    gemm = (mlp_gemm){.step = "by_hand", .m = m, .n = n, .k = k, .compute = in->compute, .c = d, .d = d,
-                      .a = {.offset = 0, .ld = ld, .dtype = in->dtype}, .b = {.offset = room, .ld = ld, .dtype = in->dtype}};
+    gemm = (mlp_gemm){.step = "by_hand", .m = m, .n = n, .k = k, .a = a, .b = b, .c = d, .d = d,
+                      .compute = in->compute};
 }
 
 /* Fills a matrix of `rows` rows with at(row, column), and what lies behind each row with NaN. */
@@ -164,13 +168,13 @@ void test_no_candidate(void)
         .output_count = 1, .gemms = &none, .plans = &none_plan, .gemm_count = 1, .gemm_calls = &mlp_gemms,
         .workspace = 16384, .workspace_bytes = 4096, .arena_bytes = 20480, .staging_bytes = 1024};
     static mlp_cuda none_network;
-    mlp_matrix c = {.offset = 8192, .ld = 16, .dtype = MLP_BF16};
+    mlp_matrix a = {.offset = 0, .ld = 16, .dtype = MLP_BF16}, b = {.offset = 4096, .ld = 16, .dtype = MLP_BF16};
+    mlp_matrix d = {.offset = 8192, .ld = 16, .dtype = MLP_BF16};
     uint16_t x[16] = {0}, y[16];
     const void *inputs[] = {x};
     void *outputs[] = {y};
     /* A result of bf16 wants a bias of bf16. */
-    none = (mlp_gemm){.step = "no_candidate", .m = 16, .n = 16, .k = 16, .a = {.offset = 0, .ld = 16, .dtype = MLP_BF16},
-                      .b = {.offset = 4096, .ld = 16, .dtype = MLP_BF16}, .c = c, .d = c,
+    none = (mlp_gemm){.step = "no_candidate", .m = 16, .n = 16, .k = 16, .a = a, .b = b, .c = d, .d = d,
                       .epilogue = MLP_EPILOGUE_BIAS, .bias = 12288, .bias_dtype = MLP_F32};
     memset(y, 0xff, sizeof y);
     mlp_status status = mlp_cuda_init(&none_network, &none_config, NULL);
@@ -185,8 +189,8 @@ void test_no_candidate(void)
 
 enum { HALF = 16384 };
 
-/* The second half takes away what the first has added up, but for what the last column leaves. Half a sum is about 98304:
- * a bf16 there is a multiple of 512, and an f16 ends below. */
+/* The second half takes away what the first has added up, but for what the last column leaves. Half a sum is about
+ * 98304: a bf16 there is a multiple of 512, and an f16 ends below. */
 static float cancelling_a(size_t i, size_t k)
 {
     float x = (float)(1 + (i + k % HALF * 7) % 2);
