@@ -57,7 +57,8 @@ static void emit_device_functions(struct emitter *e, const struct plan *plan, co
     emit_blank(e);
     emit_line(e, "/* The network's own buffer of an input or output, in the order of %s_run: device memory for %s_MAX_BATCH rows,",
               name, name);
-    emit_line(e, " * each ..._LD elements behind the one before; NULL before init. Given to run_device, it saves the copy. */");
+    emit_line(e, " * each ..._LD elements behind the one before; NULL before init. Given to run_device, it saves the copy. Leave what");
+    emit_line(e, " * is behind an input's width as it is: zeros, which products read. */");
     emit_line(e, "void *%s_input(size_t index);", name);
     emit_line(e, "void *%s_output(size_t index);", name);
     emit_blank(e);

@@ -33,7 +33,8 @@ mlp_status digits_run(size_t rows, const float *in_x, float *out_y);
 mlp_status digits_run_device(size_t rows, const float *in_x, float *out_y, void *stream);
 
 /* The network's own buffer of an input or output, in the order of digits_run: device memory for digits_MAX_BATCH rows,
- * each ..._LD elements behind the one before; NULL before init. Given to run_device, it saves the copy. */
+ * each ..._LD elements behind the one before; NULL before init. Given to run_device, it saves the copy. Leave what
+ * is behind an input's width as it is: zeros, which products read. */
 void *digits_input(size_t index);
 void *digits_output(size_t index);
 

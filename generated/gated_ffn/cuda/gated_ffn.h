@@ -33,7 +33,8 @@ mlp_status gated_ffn_run(size_t rows, const mlp_bf16 *in_x, mlp_bf16 *out_y);
 mlp_status gated_ffn_run_device(size_t rows, const mlp_bf16 *in_x, mlp_bf16 *out_y, void *stream);
 
 /* The network's own buffer of an input or output, in the order of gated_ffn_run: device memory for gated_ffn_MAX_BATCH rows,
- * each ..._LD elements behind the one before; NULL before init. Given to run_device, it saves the copy. */
+ * each ..._LD elements behind the one before; NULL before init. Given to run_device, it saves the copy. Leave what
+ * is behind an input's width as it is: zeros, which products read. */
 void *gated_ffn_input(size_t index);
 void *gated_ffn_output(size_t index);
 
