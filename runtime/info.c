@@ -44,7 +44,7 @@ static void print_steps(const mlp_model *model)
 
 static void print_device_memory(const mlp_device_info *device)
 {
-    printf("\n%-9s%zu bytes on the device (%s)", "memory", device->arena_bytes,
+    printf("%-9s%zu bytes on the device (%s)", "", device->arena_bytes,
            device->arena_static ? "a static array" : "allocated at start");
     if (device->workspace_bytes)
         printf(", %zu of them workspace of the products", device->workspace_bytes);
@@ -91,8 +91,8 @@ int mlp_info(const mlp_command *command)
     print_ports("inputs", model->inputs, model->input_count);
     print_ports("outputs", model->outputs, model->output_count);
     print_memory(model);
-    print_steps(model);
     if (model->describe)
         print_on_device(command);
+    print_steps(model);
     return MLP_EXIT_DONE;
 }

@@ -75,7 +75,7 @@ arguments_of() {
 hold_to_references() {
     local arguments file off status=0 worst=0
     mapfile -t arguments < <(arguments_of)
-    ./program "${arguments[@]}" || return
+    timeout 100 ./program "${arguments[@]}" || return
     for file in out_*.npy; do
         off=$("$folder/compare_npy" "$(cat tolerance)" "got_${file#out_}" "$file") ||
             [ -e beyond ] || { echo "$file: $off"; status=1; }
@@ -90,8 +90,8 @@ run_network() {
     if [ -e tolerance ]; then
         hold_to_references || return
     fi
-    ./program --verify >verify.log 2>&1 || { tail -n 12 verify.log; return 1; }
-    ./program --profile >profile.log 2>&1 || { tail -n 5 profile.log; return 1; }
+    timeout 100 ./program --verify >verify.log 2>&1 || { tail -n 12 verify.log; return 1; }
+    timeout 100 ./program --profile >profile.log 2>&1 || { tail -n 5 profile.log; return 1; }
     grep -q '^a run: ' profile.log
 }
 
@@ -138,7 +138,8 @@ test_repeat() {
     mkdir -p "$place"
     {
         build_repeat "$1" "$place/first" && build_repeat "$1" "$place/second" &&
-            "$place/first/repeat" "$place/first.bytes" && "$place/second/repeat" "$place/second.bytes" &&
+            timeout 100 "$place/first/repeat" "$place/first.bytes" &&
+            timeout 100 "$place/second/repeat" "$place/second.bytes" &&
             cmp "$place/first.bytes" "$place/second.bytes" && test -s "$place/first.bytes" && echo ok >"$place/verdict"
     } >"$place/said" 2>&1
 }
@@ -164,13 +165,13 @@ add_lines() {
 }
 
 build_interface() {
-    rm -f interface/digits_main.c
+    rm -f interface/digits_main.c interface/interface.c interface/*.o
     compile "$folder/interface" && compile_test interface.c interface/interface.o -Iinterface &&
         link interface/test interface/*.o && cp interface.c interface/
 }
 
 test_interface() {
-    build_interface >interface/said 2>&1 && (cd interface && ./test) >interface/said 2>&1
+    build_interface >interface/said 2>&1 && (cd interface && timeout 100 ./test) >interface/said 2>&1
 }
 
 build_traps() {
@@ -186,7 +187,7 @@ build_traps() {
 }
 
 test_traps() {
-    build_traps >traps/said 2>&1 && (cd traps && ./traps) >traps/said 2>&1
+    build_traps >traps/said 2>&1 && (cd traps && timeout 200 ./traps) >traps/said 2>&1
 }
 
 # ---- Sanitizers ----
@@ -196,7 +197,8 @@ sanitized() {
     local arguments=(--verify)
     cd "$folder/networks/$2" || return
     [ ! -e tolerance ] || mapfile -t arguments < <(arguments_of)
-    compute-sanitizer --tool "$1" --error-exitcode 9 ./program "${arguments[@]}" >"$1.log" 2>&1 && touch "$1.clean"
+    timeout 200 compute-sanitizer --tool "$1" --error-exitcode 9 ./program "${arguments[@]}" >"$1.log" 2>&1 &&
+        touch "$1.clean"
 }
 export -f sanitized
 
@@ -211,7 +213,7 @@ run_sanitizer() {
             clean=$((clean + 1))
         else
             fail "$name: $tool"
-            grep -m 5 '=========' "networks/$name/$tool.log"
+            tail -n 8 "networks/$name/$tool.log"
         fi
     done
     echo "- $tool: $clean of $# networks clean" >>sanitizers
