@@ -84,6 +84,20 @@ emit_kinds() {
     echo "$1" >"$to/type"
 }
 
+# emit_awkward SPEC TYPE: a network of tests/networks, without references: for --verify
+emit_awkward() {
+    local to
+    to=$folder/networks/$(basename "$1" .mlp)_$2
+    mkdir "$to"
+    if grep -q '^ *dtype' "$1"; then
+        sed "s/^ *dtype .*/    dtype $2;/" "$1" >"$sources/awkward.mlp"
+    else
+        sed "0,/^ *model .*{/s//&\n    dtype $2;/" "$1" >"$sources/awkward.mlp"
+    fi
+    "$mlpc" --target=cuda --random-weights=3 -o "$to" "$sources/awkward.mlp"
+    echo "$2" >"$to/type"
+}
+
 for case in tests/cases/pytorch/* tests/cases/public/*; do
     ls "$case"/out_*.npy >/dev/null 2>&1 || continue
     emit "$case" own
@@ -95,6 +109,11 @@ for case in tests/cases/pytorch/* tests/cases/public/*; do
 done
 for type in f32 f16 bf16; do
     emit_kinds $type
+done
+for spec in tests/networks/*.mlp; do
+    for type in f32 tf32 f16 bf16; do
+        emit_awkward "$spec" $type
+    done
 done
 mkdir "$folder/interface"
 "$mlpc" --target=cuda -o "$folder/interface" specs/digits.mlp

@@ -91,12 +91,13 @@ static void free_arena(void)
     free(host);
 }
 
-/* A at 0, B at room, D at 2 * room; the result row-major [n, m]. */
+/* A at 0, B at room, D at 2 * room; the result row-major [n, m], its rows at multiples of 16 bytes. */
 static void describe(int64_t m, int64_t n, int64_t k, int64_t ld, const struct number_type *in,
                      const struct number_type *out)
 {
     mlp_matrix a = {.offset = 0, .ld = ld, .dtype = in->dtype}, b = {.offset = room, .ld = ld, .dtype = in->dtype};
-    mlp_matrix d = {.offset = 2 * room, .ld = m, .dtype = out->dtype};
+    int64_t step = 16 / (int64_t)out->size;
+    mlp_matrix d = {.offset = 2 * room, .ld = (m + step - 1) / step * step, .dtype = out->dtype};
     gemm = (mlp_gemm){.step = "by_hand", .m = m, .n = n, .k = k, .a = a, .b = b, .c = d, .d = d,
                       .compute = in->compute};
 }
@@ -116,12 +117,12 @@ static void upload(size_t offset, const struct number_type *type, size_t rows, s
 /* How many elements of D differ from want(row, column). */
 static size_t count_wrong(const struct number_type *type, float (*want)(size_t, size_t), float *first)
 {
-    size_t wrong = 0, m = (size_t)gemm.m, n = (size_t)gemm.n;
+    size_t wrong = 0, m = (size_t)gemm.m, n = (size_t)gemm.n, ld = (size_t)gemm.d.ld;
     CUDA(cudaStreamSynchronize((cudaStream_t)network.stream));
-    CUDA(cudaMemcpy(host, network.arena + 2 * room, m * n * type->size, cudaMemcpyDeviceToHost));
+    CUDA(cudaMemcpy(host, network.arena + 2 * room, ld * n * type->size, cudaMemcpyDeviceToHost));
     for (size_t i = 0; i < n; i++) {
         for (size_t j = 0; j < m; j++) {
-            float got = get(type, host + i * m * type->size, j);
+            float got = get(type, host + i * ld * type->size, j);
             if (got != want(i, j) && !wrong++)
                 *first = got;
         }
@@ -131,7 +132,7 @@ static size_t count_wrong(const struct number_type *type, float (*want)(size_t, 
 
 static void forget_result(void)
 {
-    CUDA(cudaMemset(network.arena + 2 * room, 0xff, (size_t)(gemm.m * gemm.n) * 4));
+    CUDA(cudaMemset(network.arena + 2 * room, 0xff, (size_t)(gemm.d.ld * gemm.n) * 4));
 }
 
 static mlp_status open_and_run(void)
