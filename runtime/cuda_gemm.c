@@ -216,26 +216,6 @@ static mlp_status choose_algorithm(mlp_cuda *cuda, const mlp_gemm *gemm, mlp_gem
     return MLP_OK;
 }
 
-/* Generated code starts every row at a multiple of 16 bytes, and fills what K lacks to one with zeros. For other products
- * the library has kernels that read beyond K, and make NaN of what they find there (seen on an H200 with 13.1: f16,
- * K = 1101 and 65537; tf32, K = 369): they are not let in. */
-static mlp_status check_matrix(mlp_cuda *cuda, const mlp_gemm *gemm, const mlp_matrix *matrix, int64_t used)
-{
-    int64_t size = matrix->dtype == MLP_F32 ? 4 : 2;
-    if (matrix->offset % 16 == 0 && matrix->ld * size % 16 == 0 && used * size % 16 == 0)
-        return MLP_OK;
-    return mlp_fail(&cuda->network, MLP_NO_PLAN, "%s, %lld rows: the rows of an operand are not of a multiple of 16 bytes",
-                    gemm->step, (long long)gemm->n);
-}
-
-static mlp_status check_matrices(mlp_cuda *cuda, const mlp_gemm *gemm)
-{
-    MLP_TRY(check_matrix(cuda, gemm, &gemm->a, gemm->k));
-    MLP_TRY(check_matrix(cuda, gemm, &gemm->b, gemm->k));
-    MLP_TRY(check_matrix(cuda, gemm, &gemm->c, 0));
-    return check_matrix(cuda, gemm, &gemm->d, 0);
-}
-
 /* ---- The three calls ---- */
 
 static mlp_status gemms_open(mlp_cuda *cuda)
@@ -247,7 +227,6 @@ static mlp_status gemms_open(mlp_cuda *cuda)
     CHECK(NULL, cublasLtCreate(&handle));
     cuda->handle = handle;
     for (size_t i = 0; i < config->gemm_count; i++) {
-        MLP_TRY(check_matrices(cuda, &config->gemms[i]));
         MLP_TRY(make_operation(cuda, &config->gemms[i], &config->plans[i]));
         MLP_TRY(make_layouts(cuda, &config->gemms[i], &config->plans[i]));
         MLP_TRY(choose_algorithm(cuda, &config->gemms[i], &config->plans[i]));

@@ -46,6 +46,7 @@ static void *device_copy(const void *from, size_t bytes, size_t shift)
     void *to = NULL;
     cuda(cudaMalloc(&to, bytes + shift));
     cuda(cudaMemset(to, 0xff, bytes + shift));
+    cuda(cudaDeviceSynchronize());  /* the stream of the test does not wait for the default one */
     if (from)
         cuda(cudaMemcpy((char *)to + shift, from, bytes, cudaMemcpyHostToDevice));
     return to;
@@ -138,6 +139,7 @@ static void test_device_rows(cudaStream_t stream)
     cuda(cudaMemcpy(&guard, (float *)out + ROWS * OUT, sizeof guard, cudaMemcpyDeviceToHost));
     check(isnan(guard), "nothing is written behind the last row");
     cuda(cudaMemset(out, 0xff, sizeof y));
+    cuda(cudaDeviceSynchronize());
     good = digits_run_device(0, (const float *)in, (float *)out, stream) == MLP_OK;
     cuda(cudaMemcpy(&guard, out, sizeof guard, cudaMemcpyDeviceToHost));
     check(good && isnan(guard), "0 device rows touch nothing");

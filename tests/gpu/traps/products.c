@@ -5,7 +5,6 @@
 #include <cuda_runtime_api.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -92,13 +91,12 @@ static void free_arena(void)
     free(host);
 }
 
-/* A at 0, B at room, D at 2 * room; the result row-major [n, m], its rows at multiples of 16 bytes. */
+/* A at 0, B at room, D at 2 * room; the result row-major [n, m]. */
 static void describe(int64_t m, int64_t n, int64_t k, int64_t ld, const struct number_type *in,
                      const struct number_type *out)
 {
     mlp_matrix a = {.offset = 0, .ld = ld, .dtype = in->dtype}, b = {.offset = room, .ld = ld, .dtype = in->dtype};
-    int64_t step = 16 / (int64_t)out->size;
-    mlp_matrix d = {.offset = 2 * room, .ld = (m + step - 1) / step * step, .dtype = out->dtype};
+    mlp_matrix d = {.offset = 2 * room, .ld = m, .dtype = out->dtype};
     gemm = (mlp_gemm){.step = "by_hand", .m = m, .n = n, .k = k, .a = a, .b = b, .c = d, .d = d,
                       .compute = in->compute};
 }
@@ -118,12 +116,12 @@ static void upload(size_t offset, const struct number_type *type, size_t rows, s
 /* How many elements of D differ from want(row, column). */
 static size_t count_wrong(const struct number_type *type, float (*want)(size_t, size_t), float *first)
 {
-    size_t wrong = 0, m = (size_t)gemm.m, n = (size_t)gemm.n, ld = (size_t)gemm.d.ld;
+    size_t wrong = 0, m = (size_t)gemm.m, n = (size_t)gemm.n;
     CUDA(cudaStreamSynchronize((cudaStream_t)network.stream));
-    CUDA(cudaMemcpy(host, network.arena + 2 * room, ld * n * type->size, cudaMemcpyDeviceToHost));
+    CUDA(cudaMemcpy(host, network.arena + 2 * room, m * n * type->size, cudaMemcpyDeviceToHost));
     for (size_t i = 0; i < n; i++) {
         for (size_t j = 0; j < m; j++) {
-            float got = get(type, host + i * ld * type->size, j);
+            float got = get(type, host + i * m * type->size, j);
             if (got != want(i, j) && !wrong++)
                 *first = got;
         }
@@ -133,12 +131,14 @@ static size_t count_wrong(const struct number_type *type, float (*want)(size_t, 
 
 static void forget_result(void)
 {
-    CUDA(cudaMemset(network.arena + 2 * room, 0xff, (size_t)(gemm.d.ld * gemm.n) * 4));
+    CUDA(cudaMemset(network.arena + 2 * room, 0xff, (size_t)(gemm.m * gemm.n) * 4));
 }
 
+/* What was copied and set went through the default stream, which the network's own does not wait for. */
 static mlp_status open_and_run(void)
 {
     forget_result();
+    CUDA(cudaDeviceSynchronize());
     mlp_status status = mlp_gemms.open(&network);
     return status == MLP_OK ? mlp_gemms.run(&network, 0) : status;
 }
@@ -240,18 +240,16 @@ void test_cancelling_sums(void)
 
 /* ---- 10: the tail of K ---- */
 
-static int64_t ones_in_a_row;
-
 static float ones(size_t i, size_t j)
 {
-    (void)i;
-    return (int64_t)j < ones_in_a_row ? 1 : 0;
+    (void)i, (void)j;
+    return 1;
 }
 
-static float sum_of_ones(size_t i, size_t j)
+static float is_k(size_t i, size_t j)
 {
     (void)i, (void)j;
-    return (float)ones_in_a_row;
+    return (float)gemm.k;
 }
 
 struct tail {
@@ -259,25 +257,21 @@ struct tail {
     char first[256];                /* what went wrong */
 };
 
-/* A product over k columns of which the first `count` are ones, in rows of ld. */
-static void test_k(struct tail *tail, const struct number_type *type, const int64_t *shape, int64_t count, int64_t k,
-                   int64_t ld)
+static void test_k(struct tail *tail, const struct number_type *type, int64_t m, int64_t n, int64_t k, int64_t ld)
 {
     float first = 0;
-    ones_in_a_row = count;
-    describe(shape[0], shape[1], k, ld, type, &f32);
-    upload(0, type, (size_t)shape[0], (size_t)k, (size_t)ld, ones);
-    upload(room, type, (size_t)shape[1], (size_t)k, (size_t)ld, ones);
+    describe(m, n, k, ld, type, &f32);
+    upload(0, type, (size_t)m, (size_t)k, (size_t)ld, ones);
+    upload(room, type, (size_t)n, (size_t)k, (size_t)ld, ones);
     mlp_status status = open_and_run();
-    size_t wrong = status == MLP_OK ? count_wrong(&f32, sum_of_ones, &first) : 0;
-    bool even = k * (int64_t)type->size % 16 == 0;
-    if (status == MLP_NO_PLAN && !even)
+    size_t wrong = status == MLP_OK ? count_wrong(&f32, is_k, &first) : 0;
+    if (status == MLP_NO_PLAN && ld == k)
         tail->refused++;
-    else if (status == MLP_OK && !wrong && even)
+    else if (status == MLP_OK && !wrong)
         tail->right++;
     else if (!tail->wrong++)
-        snprintf(tail->first, sizeof tail->first, "%d x %d, K %d, ld %d: %g %.180s", (int)shape[0], (int)shape[1],
-                 (int)k, (int)ld, first, status == MLP_OK ? "" : network.network.error);
+        snprintf(tail->first, sizeof tail->first, "%d x %d, K %d, ld %d: %g %.180s", (int)m, (int)n, (int)k, (int)ld,
+                 first, status == MLP_OK ? "" : network.network.error);
     close_product();
 }
 
@@ -295,8 +289,7 @@ static int64_t next_k(int64_t k, int small)
     return 0;
 }
 
-/* K as the compiler makes it, a multiple of 16 bytes with zeros at the end, is right; K as it is, in rows with or without
- * NaN behind them, is refused. */
+/* Rows that stand close to each other, and rows that begin at multiples of 16 bytes, as the compiler places them. */
 static void test_tail(const struct number_type *type, int small)
 {
     static const int64_t shapes[][2] = {{16, 16}, {64, 1}, {10, 64}, {1, 16}, {64, 64}};
@@ -306,16 +299,13 @@ static void test_tail(const struct number_type *type, int small)
     int64_t step = 16 / (int64_t)type->size;
     for (int64_t k = 1; k; k = next_k(k, small)) {
         const int64_t *shape = shapes[turn++ % (sizeof shapes / sizeof *shapes)];
-        int64_t padded = (k + step - 1) / step * step;
-        test_k(&tail, type, shape, k, padded, padded);
-        if (padded > k) {
-            test_k(&tail, type, shape, k, k, padded);
-            test_k(&tail, type, shape, k, k, k);
-        }
+        test_k(&tail, type, shape[0], shape[1], k, (k + step - 1) / step * step);
+        if (k % step)
+            test_k(&tail, type, shape[0], shape[1], k, k);
     }
-    snprintf(what, sizeof what, "the tail of K, %s: %zu products, every element exactly K (%zu without zeros refused)",
+    snprintf(what, sizeof what, "the tail of K, %s: %zu products, every element exactly K (%zu dense ones refused)",
              type->name, tail.right, tail.refused);
-    trap(10, tail.right && tail.refused && !tail.wrong, what, tail.first);
+    trap(10, tail.right && !tail.wrong, what, tail.first);
 }
 
 void test_tail_of_k(int small)
