@@ -195,7 +195,6 @@ static void poison(const struct network *network)
     unsigned char *values = (unsigned char *)network->input(0) - model->values[model->inputs[0].value].offset;
     CUDA(cudaDeviceSynchronize());
     CUDA(cudaMemset(values, 0xff, info.arena_bytes - model->weights_bytes));
-    CUDA(cudaDeviceSynchronize());  /* the network's stream does not wait for the default one */
     for (size_t i = 0; i < model->input_count; i++) {
         const mlp_value *value = &model->values[model->inputs[i].value];
         size_t size = value->dtype == MLP_F32 ? 4 : 2, behind = (value->ld - value->width) * size;
