@@ -7,39 +7,9 @@
 #include <string.h>
 
 #include "emit.h"
+#include "emit_map.h"
 
 static const char *dtype_c[] = {[DTYPE_F32] = "float", [DTYPE_F16] = "mlp_f16", [DTYPE_BF16] = "mlp_bf16"};
-
-/* How an operation is written: %a, %b are its operands, %0, %1 its attributes. NULL: not element-wise. */
-static const char *op_c[OP_COUNT] = {
-    [OP_AFFINE] = "%a * %b + %c",
-    [OP_RELU] = "mlp_relu(%a)",
-    [OP_RELU6] = "mlp_relu6(%a)",
-    [OP_GELU] = "mlp_gelu(%a)",
-    [OP_GELU_TANH] = "mlp_gelu_tanh(%a)",
-    [OP_SILU] = "mlp_silu(%a)",
-    [OP_MISH] = "mlp_mish(%a)",
-    [OP_HARDSWISH] = "mlp_hardswish(%a)",
-    [OP_HARDSIGMOID] = "mlp_hardsigmoid(%a)",
-    [OP_SIGMOID] = "mlp_sigmoid(%a)",
-    [OP_TANH] = "mlp_tanh(%a)",
-    [OP_SOFTPLUS] = "mlp_softplus(%a)",
-    [OP_IDENTITY] = "%a",
-    [OP_EXP] = "mlp_exp(%a)",
-    [OP_LOG] = "mlp_log(%a)",
-    [OP_SQRT] = "mlp_sqrt(%a)",
-    [OP_ABS] = "mlp_abs(%a)",
-    [OP_NEG] = "-%a",
-    [OP_LEAKY_RELU] = "mlp_leaky_relu(%a, %0)",
-    [OP_ELU] = "mlp_elu(%a, %0)",
-    [OP_CLAMP] = "mlp_clamp(%a, %0, %1)",
-    [OP_ADD] = "%a + %b",
-    [OP_SUB] = "%a - %b",
-    [OP_MUL] = "%a * %b",
-    [OP_DIV] = "%a / %b",
-    [OP_MAXIMUM] = "mlp_maximum(%a, %b)",
-    [OP_MINIMUM] = "mlp_minimum(%a, %b)",
-};
 
 /* How a value of each type is read as a float, and a float rounded and stored. */
 static const char *load_c[] = {[DTYPE_F32] = "%s", [DTYPE_F16] = "mlp_f16_load(%s)", [DTYPE_BF16] = "mlp_bf16_load(%s)"};
@@ -139,8 +109,9 @@ struct step_emitter {
     const struct value *sums;       /* where a product leaves its sums: the output, or f32 apart */
 };
 
-static const char *operand_c(const struct step_emitter *s, struct operand operand)
+static const char *operand_c(const void *emitter, struct operand operand)
 {
+    const struct step_emitter *s = emitter;
     struct arena *arena = s->e->arena;
     switch (operand.kind) {
     case OPERAND_OP:
@@ -154,10 +125,8 @@ static const char *operand_c(const struct step_emitter *s, struct operand operan
         const struct packed *packed = &s->plan->params.at[operand.index];
         return arena_format(arena, "p_%s[%s]", packed->name, packed->cols == 1 ? "0" : "j");
     }
-    case OPERAND_NUMBER: {
-        const char *number = emit_float(arena, operand.number);
-        return *number == '-' ? arena_format(arena, "(%s)", number) : number;
-    }
+    case OPERAND_NUMBER:
+        return emit_number(arena, operand.number);
     case OPERAND_NONE:
         break;
     }
@@ -166,17 +135,7 @@ static const char *operand_c(const struct step_emitter *s, struct operand operan
 
 static const char *expression_c(const struct step_emitter *s, const struct tape_op *op)
 {
-    struct arena *arena = s->e->arena;
-    const char *text = "";
-    for (const char *c = op_c[op->op]; *c; c++) {
-        if (*c != '%')
-            text = arena_format(arena, "%s%c", text, *c);
-        else if (*++c <= '1')
-            text = arena_format(arena, "%s%s", text, emit_float(arena, op->attr[*c - '0']));
-        else
-            text = arena_format(arena, "%s%s", text, operand_c(s, op->in[*c - 'a']));
-    }
-    return text;
+    return emit_map(s->e->arena, op, operand_c, s);
 }
 
 /* What is stored for the float expression `text`: rounded, and in the output's type. */

@@ -4,6 +4,7 @@
  * element-wise operations are written out once for all of its elements, and the result is stored. Where the tape ends
  * in a norm, a softmax or a reduction, the same text is what a row of mlp_cuda_kernels.cuh loads from. */
 #include "emit_cuda.h"
+#include "emit_map.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -18,40 +19,6 @@ enum {
 
 static const char *const dtype_cuda[] = {
     [DTYPE_F32] = "float", [DTYPE_F16] = "__half", [DTYPE_BF16] = "__nv_bfloat16"};
-
-/* How an operation is written: %a, %b, %c are its operands, %0, %1 its attributes. */
-static const char *const map_cuda[OP_COUNT] = {
-    [OP_AFFINE] = "%a * %b + %c",
-    [OP_RELU] = "mlp_relu(%a)",
-    [OP_RELU6] = "mlp_relu6(%a)",
-    [OP_GELU] = "mlp_gelu(%a)",
-    [OP_GELU_TANH] = "mlp_gelu_tanh(%a)",
-    [OP_SILU] = "mlp_silu(%a)",
-    [OP_MISH] = "mlp_mish(%a)",
-    [OP_HARDSWISH] = "mlp_hardswish(%a)",
-    [OP_HARDSIGMOID] = "mlp_hardsigmoid(%a)",
-    [OP_SIGMOID] = "mlp_sigmoid(%a)",
-    [OP_TANH] = "tanhf(%a)",
-    [OP_SOFTPLUS] = "mlp_softplus(%a)",
-    [OP_IDENTITY] = "%a",
-    [OP_EXP] = "expf(%a)",
-    [OP_LOG] = "logf(%a)",
-    [OP_SQRT] = "sqrtf(%a)",
-    [OP_ABS] = "fabsf(%a)",
-    [OP_NEG] = "-%a",
-    [OP_LEAKY_RELU] = "mlp_leaky_relu(%a, %0)",
-    [OP_ELU] = "mlp_elu(%a, %0)",
-    [OP_CLAMP] = "mlp_clamp(%a, %0, %1)",
-    [OP_ADD] = "%a + %b",
-    [OP_SUB] = "%a - %b",
-    [OP_MUL] = "%a * %b",
-    [OP_DIV] = "%a / %b",
-    [OP_MAXIMUM] = "mlp_maximum(%a, %b)",
-    [OP_MINIMUM] = "mlp_minimum(%a, %b)",
-    [OP_SUM] = "%a",
-    [OP_MEAN] = "%a",
-    [OP_DOT] = "%a * %b",
-};
 
 struct kernel {
     struct emitter *e;
@@ -209,8 +176,9 @@ static struct kernel kernel_of(struct emitter *e, const struct plan *plan, const
 /* ---- Expressions ---- */
 
 /* What stands for an operand: a number of the vector "x_gate[j]", of the row "x_scale", "t2", "0.5f". */
-static const char *operand_text(const struct kernel *k, struct operand operand)
+static const char *operand_text(const void *kernel, struct operand operand)
 {
+    const struct kernel *k = kernel;
     struct arena *arena = k->e->arena;
     const char *index = stretches(k, operand_width(k, operand)) ? "" : "[j]";
     switch (operand.kind) {
@@ -221,25 +189,16 @@ static const char *operand_text(const struct kernel *k, struct operand operand)
     case OPERAND_PARAM:
         return arena_format(arena, "w_%s%s", param_at(k, operand)->name, index);
     case OPERAND_NUMBER:
+        return emit_number(arena, operand.number);
     case OPERAND_NONE:
         break;
     }
-    const char *number = emit_float(arena, operand.number);
-    return *number == '-' ? arena_format(arena, "(%s)", number) : number;
+    return "";
 }
 
 static const char *expression(const struct kernel *k, const struct tape_op *op)
 {
-    const char *text = "";
-    for (const char *c = map_cuda[op->op]; *c; c++) {
-        if (*c != '%')
-            text = arena_format(k->e->arena, "%s%c", text, *c);
-        else if (*++c <= '1')
-            text = arena_format(k->e->arena, "%s%s", text, emit_float(k->e->arena, op->attr[*c - '0']));
-        else
-            text = arena_format(k->e->arena, "%s%s", text, operand_text(k, op->in[*c - 'a']));
-    }
-    return text;
+    return emit_map(k->e->arena, op, operand_text, k);
 }
 
 /* ---- Fragments ---- */

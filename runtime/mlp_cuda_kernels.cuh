@@ -133,6 +133,11 @@ MLP_DEVICE float mlp_clamp(float x, float lo, float hi)
     return raised > hi ? hi : raised;
 }
 
+MLP_DEVICE float mlp_tanh(float x) { return tanhf(x); }
+MLP_DEVICE float mlp_exp(float x) { return expf(x); }
+MLP_DEVICE float mlp_log(float x) { return logf(x); }
+MLP_DEVICE float mlp_sqrt(float x) { return sqrtf(x); }
+MLP_DEVICE float mlp_abs(float x) { return fabsf(x); }
 MLP_DEVICE float mlp_relu(float x) { return x <= 0.0f ? 0.0f : x; }
 MLP_DEVICE float mlp_relu6(float x) { return mlp_clamp(x, 0.0f, 6.0f); }
 MLP_DEVICE float mlp_sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }

@@ -53,11 +53,11 @@ type_of() {
 
 # emit CASE TYPE: TYPE is "own" for the case as it stands
 emit() {
-    local name to spec=$sources/work/model.mlp reason
+    local name to spec=$sources/case/model.mlp reason
     name=$(basename "$1")_$2
     to=$folder/networks/$name
-    mkdir "$to" "$sources/work"
-    cp "$1"/* "$sources/work"
+    mkdir "$to" "$sources/case"
+    cp "$1"/* "$sources/case"
     if [ "$2" != own ]; then
         sed -i -e "0,/^ *model .*{/s//&\n    dtype $2;/" \
             -e 's/^\( *\)output \([A-Za-z_0-9]*\) *\([=;]\)/\1output \2: f32 \3/' "$spec"
@@ -72,7 +72,7 @@ emit() {
         echo "not emitted: $name: $(head -n 1 "$to/said")"
         rm -r "$to"
     fi
-    rm -r "$sources/work"
+    rm -r "$sources/case"
 }
 
 # emit_kinds TYPE: every kind of generated kernel, without references: for --verify, and for the sanitizers.
