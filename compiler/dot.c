@@ -53,8 +53,8 @@ static void print_output(const struct plan *plan, size_t index, FILE *to)
 {
     const struct plan_port *port = &plan->outputs.at[index];
     const struct value *value = &plan->values.at[port->value];
-    fprintf(to, "    output%zu [shape=oval, label=\"%s: %s[%" PRId64 "]\"];\n", index, port->name, dtype_text(port->dtype),
-            port->width);
+    fprintf(to, "    output%zu [shape=oval, label=\"%s: %s[%" PRId64 "]\"];\n", index, port->name,
+            dtype_text(port->dtype), port->width);
     for (size_t i = 0; i < plan->steps.count; i++) {
         if (overlap(&plan->values.at[plan->steps.at[i].out], value))
             fprintf(to, "    step%zu -> output%zu;\n", i, index);

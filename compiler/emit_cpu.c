@@ -12,7 +12,8 @@
 static const char *dtype_c[] = {[DTYPE_F32] = "float", [DTYPE_F16] = "mlp_f16", [DTYPE_BF16] = "mlp_bf16"};
 
 /* How a value of each type is read as a float, and a float rounded and stored. */
-static const char *load_c[] = {[DTYPE_F32] = "%s", [DTYPE_F16] = "mlp_f16_load(%s)", [DTYPE_BF16] = "mlp_bf16_load(%s)"};
+static const char *load_c[] = {
+    [DTYPE_F32] = "%s", [DTYPE_F16] = "mlp_f16_load(%s)", [DTYPE_BF16] = "mlp_bf16_load(%s)"};
 static const char *store_c[] = {
     [DTYPE_F32] = "%s", [DTYPE_F16] = "mlp_f16_store(%s)", [DTYPE_BF16] = "mlp_bf16_store(%s)"};
 static const char *round_c[] = {
@@ -50,7 +51,9 @@ static void emit_arena(struct emitter *e, const struct plan *plan)
 {
     if (!plan->arena_bytes)
         return;
-    emit_line(e, "/* Values between steps, for up to %" PRId64 " rows: the width of each, how far apart its rows are where that",
+    emit_line(e,
+              "/* Values between steps, for up to %" PRId64
+              " rows: the width of each, how far apart its rows are where that",
               plan->max_batch);
     emit_line(e, " * is more (a part of another value), and the steps between which it must stay. */");
     emit_line(e, "MLP_ALIGN(%" PRId64 ") static float arena[%" PRId64 "];", plan->alignment, plan->arena_bytes / 4);
@@ -58,7 +61,8 @@ static void emit_arena(struct emitter *e, const struct plan *plan)
     for (size_t i = 0; i < plan->values.count; i++) {
         const struct value *value = &plan->values.at[i];
         const struct buffer *buffer = buffer_of(plan, value);
-        const char *apart = value->ld > value->width ? arena_format(e->arena, ", rows %" PRId64 " apart", value->ld) : "";
+        const char *apart =
+            value->ld > value->width ? arena_format(e->arena, ", rows %" PRId64 " apart", value->ld) : "";
         if (buffer->place == PLACE_ARENA)
             emit_line(e, "at_%s = %" PRId64 ", /* [%" PRId64 "]%s, steps %d to %d */", value->name,
                       buffer->offset / 4 + value->column, value->width, apart, buffer->first, buffer->last);
@@ -278,7 +282,8 @@ static void emit_row_op(const struct step_emitter *s)
     const char *row = apart ? "row" : "y";
     open_rows(s, 0);
     if (apart)
-        emit_line(s->e, "float *const row = %s + r * %" PRId64 ";", base_of(s->e->arena, s->plan, s->sums), s->sums->ld);
+        emit_line(s->e, "float *const row = %s + r * %" PRId64 ";", base_of(s->e->arena, s->plan, s->sums),
+                  s->sums->ld);
     open_columns(s, last->width);
     emit_element_ops(s, 0, step->tape.count - 1);
     emit_line(s->e, "%s[j] = %s;", row, operand_c(s, last->in[0]));
@@ -323,7 +328,8 @@ static void emit_reduce(const struct step_emitter *s)
     emit_element_ops(s, 0, step->tape.count - 1);
     emit_line(s->e, "sum += %s;", term);
     emit_close(s->e, "}");
-    const char *result = last->op == OP_MEAN ? arena_format(s->e->arena, "(float)(sum / %" PRId64 ")", width) : "(float)sum";
+    const char *result =
+        last->op == OP_MEAN ? arena_format(s->e->arena, "(float)(sum / %" PRId64 ")", width) : "(float)sum";
     emit_line(s->e, "y[0] = %s;", stored_c(s, result));
     emit_close(s->e, "}");
 }
@@ -343,7 +349,8 @@ static void emit_step(struct emitter *e, const struct plan *plan, const struct s
 {
     struct step_emitter s = {e, plan, step, &plan->values.at[step->out],
                              &plan->values.at[step->sums < 0 ? step->out : step->sums]};
-    emit_line(e, "/* %s -- %s:%d */", emit_comment(e->arena, step->text), emit_comment(e->arena, plan->spec), step->line);
+    emit_line(e, "/* %s -- %s:%d */", emit_comment(e->arena, step->text), emit_comment(e->arena, plan->spec),
+              step->line);
     emit_line(e, "static void %s(size_t rows)", step->function);
     emit_open(e, "{");
     each_operand(&s, OPERAND_PARAM, 0, declare_param);
@@ -388,14 +395,16 @@ static void emit_init(struct emitter *e, const struct plan *plan, bool embedded)
     emit_line(e, "if (status != MLP_OK)");
     emit_line(e, "    return status;");
     if (weights && embedded) {
-        emit_line(e, "status = mlp_weights_check(&network, %s_packed, MLP_WEIGHTS_HEADER + %s_WEIGHTS_BYTES,", name, name);
+        emit_line(e, "status = mlp_weights_check(&network, %s_packed, MLP_WEIGHTS_HEADER + %s_WEIGHTS_BYTES,", name,
+                  name);
         emit_line(e, "                           %s_WEIGHTS_BYTES, weights_layout, \"the embedded weights\");", name);
         emit_line(e, "if (status == MLP_OK && !network.loaded)");
         emit_line(e, "    network.weights = %s_packed + MLP_WEIGHTS_HEADER;", name);
     }
     if (weights) {
         emit_line(e, "if (status == MLP_OK && options && options->weights)");
-        emit_line(e, "    status = mlp_weights_load(&network, options->weights, %s_WEIGHTS_BYTES, weights_layout);", name);
+        emit_line(e, "    status = mlp_weights_load(&network, options->weights, %s_WEIGHTS_BYTES, weights_layout);",
+                  name);
     } else {
         emit_line(e, "if (options && options->weights)");
         emit_line(e, "    status = mlp_fail(&network, MLP_BAD_ARGUMENT, \"this network has no weights to load\");");
@@ -499,9 +508,11 @@ static void emit_begin(struct emitter *e, const struct plan *plan)
     if (!plan->inputs.count)
         emit_line(e, "(void)inputs_begun;");
     for (size_t i = 0; i < plan->inputs.count; i++)
-        emit_line(e, "io.in_%s = (const %s *)inputs_begun[%zu];", plan->inputs.at[i].name, dtype_c[plan->inputs.at[i].dtype], i);
+        emit_line(e, "io.in_%s = (const %s *)inputs_begun[%zu];", plan->inputs.at[i].name,
+                  dtype_c[plan->inputs.at[i].dtype], i);
     for (size_t i = 0; i < plan->outputs.count; i++)
-        emit_line(e, "io.out_%s = (%s *)outputs_begun[%zu];", plan->outputs.at[i].name, dtype_c[plan->outputs.at[i].dtype], i);
+        emit_line(e, "io.out_%s = (%s *)outputs_begun[%zu];", plan->outputs.at[i].name,
+                  dtype_c[plan->outputs.at[i].dtype], i);
     emit_line(e, "begun = rows;");
     emit_line(e, "return MLP_OK;");
     emit_close(e, "}");

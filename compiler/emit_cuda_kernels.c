@@ -325,7 +325,8 @@ static void emit_store(const struct kernel *k)
               aligned(k->out, k->vector) ? "mlp_store" : "mlp_store_each", k->vector, k->width, k->out->ld);
     if (k->out->pad) {
         emit_line(k->e, "if (column + %d >= %" PRId64 ")", k->vector, k->width);
-        emit_line(k->e, "    mlp_zeros<%" PRId64 ">(out + row * %" PRId64 " + %" PRId64 ");", k->out->pad, k->out->ld, k->width);
+        emit_line(k->e, "    mlp_zeros<%" PRId64 ">(out + row * %" PRId64 " + %" PRId64 ");", k->out->pad, k->out->ld,
+                  k->width);
     }
 }
 

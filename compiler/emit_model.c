@@ -52,12 +52,16 @@ static void emit_macros(struct emitter *e, const struct plan *plan)
 static void emit_device_functions(struct emitter *e, const struct plan *plan, const char *parameters)
 {
     const char *name = plan->prefix;
-    emit_line(e, "/* The same from and to memory of the network's device, queued on a cudaStream_t; returns before it has run. */");
+    emit_line(e, "/* The same from and to memory of the network's device, queued on a cudaStream_t; returns before it "
+                 "has run. */");
     emit_line(e, "mlp_status %s_run_device(%s, void *stream);", name, parameters);
     emit_blank(e);
-    emit_line(e, "/* The network's own buffer of an input or output, in the order of %s_run: device memory for %s_MAX_BATCH rows,",
+    emit_line(e,
+              "/* The network's own buffer of an input or output, in the order of %s_run: device memory for "
+              "%s_MAX_BATCH rows,",
               name, name);
-    emit_line(e, " * each ..._LD elements behind the one before; NULL before init. Given to run_device, it saves the copy. Leave what");
+    emit_line(e, " * each ..._LD elements behind the one before; NULL before init. Given to run_device, it saves the "
+                 "copy. Leave what");
     emit_line(e, " * is behind an input's width as it is: zeros, which products read. */");
     emit_line(e, "void *%s_input(size_t index);", name);
     emit_line(e, "void *%s_output(size_t index);", name);
@@ -70,7 +74,8 @@ static void emit_functions(struct emitter *e, const struct plan *plan)
     emit_line(e, "/* Makes the network ready; options may be NULL. Once; again after close. */");
     emit_line(e, "mlp_status %s_init(const mlp_options *options);", name);
     emit_blank(e);
-    emit_line(e, "/* Runs any number of rows from arrays in host memory to arrays in host memory, each [rows, width], row-major.");
+    emit_line(e, "/* Runs any number of rows from arrays in host memory to arrays in host memory, each [rows, width], "
+                 "row-major.");
     emit_line(e, " * They stay the caller's; outputs must not overlap inputs or each other. 0 rows touch nothing. */");
     emit_line(e, "mlp_status %s_run(%s);", name, parameters);
     emit_blank(e);
@@ -133,8 +138,9 @@ void emit_main(struct emitter *e, const struct plan *plan)
 void emit_weights(struct emitter *e, const struct plan *plan)
 {
     emit_banner(e, plan);
-    emit_line(e, "/* The packed weights, as they are in %s.weights. Assemble with -I and the folder that holds that file. */",
-              plan->prefix);
+    emit_line(
+        e, "/* The packed weights, as they are in %s.weights. Assemble with -I and the folder that holds that file. */",
+        plan->prefix);
     emit_line(e, "    .section .rodata");
     emit_line(e, "    .balign %" PRId64, plan->alignment);
     emit_line(e, "    .globl %s_packed", plan->prefix);
@@ -218,8 +224,8 @@ static void emit_steps(struct emitter *e, const struct plan *plan)
     emit_open(e, "static const mlp_step steps[] = {");
     for (size_t i = 0; i < plan->steps.count; i++) {
         const struct step *step = &plan->steps.at[i];
-        emit_line(e, "{.name = \"%s\", .text = %s, .line = %d, .ops = ops_%zu, .op_count = %zu, .out = %d},", step->name,
-                  emit_string(e->arena, step->text), step->line, i, step->tape.count, step->out);
+        emit_line(e, "{.name = \"%s\", .text = %s, .line = %d, .ops = ops_%zu, .op_count = %zu, .out = %d},",
+                  step->name, emit_string(e->arena, step->text), step->line, i, step->tape.count, step->out);
     }
     emit_close(e, "};");
     emit_blank(e);
@@ -240,7 +246,8 @@ static void emit_run_any(struct emitter *e, const struct plan *plan)
 {
     const char *arguments = "rows";
     for (size_t i = 0; i < plan->inputs.count; i++)
-        arguments = arena_format(e->arena, "%s, (const %s *)inputs[%zu]", arguments, dtype_c[plan->inputs.at[i].dtype], i);
+        arguments =
+            arena_format(e->arena, "%s, (const %s *)inputs[%zu]", arguments, dtype_c[plan->inputs.at[i].dtype], i);
     for (size_t i = 0; i < plan->outputs.count; i++)
         arguments = arena_format(e->arena, "%s, (%s *)outputs[%zu]", arguments, dtype_c[plan->outputs.at[i].dtype], i);
     emit_line(e, "static mlp_status run_any(size_t rows, const void *const *inputs, void *const *outputs)");

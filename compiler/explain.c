@@ -36,7 +36,8 @@ static void print_reason(const struct graph *graph, const struct fusion *fusion,
     }
     const struct node *next = graph_node(graph, reader);
     const char *name = op_info[next->op].text;
-    if (op_info[graph_node(graph, result)->op].kind == KIND_ROW || op_info[graph_node(graph, result)->op].kind == KIND_REDUCE)
+    if (op_info[graph_node(graph, result)->op].kind == KIND_ROW ||
+        op_info[graph_node(graph, result)->op].kind == KIND_REDUCE)
         fprintf(to, "%s needs the whole row, so it ends its step\n", op_info[graph_node(graph, result)->op].text);
     else if (fusion->uses[result] > 1)
         fprintf(to, "stored: %d operations read it\n", fusion->uses[result]);
@@ -50,8 +51,10 @@ static void print_reason(const struct graph *graph, const struct fusion *fusion,
         fprintf(to, "stored: %s stretches it from %" PRId64 " to %" PRId64 " columns\n", name,
                 graph_node(graph, result)->width, next->width);
     else if (product && target == TARGET_CUDA)
-        fprintf(to, "%s is not fused: cuBLASLt's epilogues end with a bias, a residual of the same type, relu or gelu_tanh\n",
-                name);
+        fprintf(
+            to,
+            "%s is not fused: cuBLASLt's epilogues end with a bias, a residual of the same type, relu or gelu_tanh\n",
+            name);
     else
         fprintf(to, "stored: %s also reads what is computed later, or its step is full\n", name);
 }

@@ -107,7 +107,8 @@ static bool open_weights(struct compilation *c)
 
 static bool back_end(struct compilation *c)
 {
-    struct plan_request request = {.target = c->options.target, .spec_checksum = checksum(c->source.text, c->source.length)};
+    struct plan_request request = {.target = c->options.target,
+                                   .spec_checksum = checksum(c->source.text, c->source.length)};
     request.spec = strcmp(c->options.input, "-") ? base_name(c->options.input) : c->source.path;
     c->plan = plan_make(c->graph, c->fusion, &c->source, &request, c->diags);
     return c->plan;
@@ -119,7 +120,8 @@ static bool check_embedding(const struct compilation *c)
     if (!c->options.embed || c->weights || !c->plan->weights_bytes)
         return true;
     diag_error(c->diags, DIAG_WEIGHTS_FILE, c->graph->weights_span,
-               "there are no weights to embed: the spec names no file, and neither --weights=FILE nor --random-weights is given");
+               "there are no weights to embed: the spec names no file, and neither --weights=FILE nor --random-weights "
+               "is given");
     return false;
 }
 
@@ -213,7 +215,8 @@ static bool make_results(const struct compilation *c, struct outputs *outputs)
 /* The rule for make, if one is asked for, into a file. */
 static void add_depfile(const struct compilation *c, struct outputs *outputs)
 {
-    struct depfile depfile = {.spec = strcmp(c->options.input, "-") ? c->options.input : NULL, .weights = c->weights_path};
+    struct depfile depfile = {.spec = strcmp(c->options.input, "-") ? c->options.input : NULL,
+                              .weights = c->weights_path};
     const char *path = depfile_path(c->plan, &c->options), *rule = depfile_rule(&depfile, c->plan, &c->options);
     if ((c->options.depfile || c->options.dependencies) && path)
         outputs_add(outputs, path, rule, strlen(rule));
@@ -268,7 +271,8 @@ static bool check_locked(const struct compilation *c)
         const struct step *step = &c->plan->steps.at[i];
         if (step->product) {
             missing = true;
-            fprintf(stderr, "%s:%d: error: no locked plan for the product of '%s'\n", c->source.path, step->line, step->name);
+            fprintf(stderr, "%s:%d: error: no locked plan for the product of '%s'\n", c->source.path, step->line,
+                    step->name);
         }
     }
     return !missing;

@@ -254,8 +254,9 @@ static void place_in_concats(struct planner *planner)
         int64_t column = 0;
         for (int j = 0; j < concat->in_count; j++) {
             int part = concat->in[j];
-            if (may_be_part(planner, part, dtype, j + 1 == concat->in_count) && planner->home[part] < 0 && planner->output_of[part] < 0 &&
-                rounding_of(planner, part) == rounding_of(planner, i) && aligned_column(planner, column, dtype)) {
+            if (may_be_part(planner, part, dtype, j + 1 == concat->in_count) && planner->home[part] < 0 &&
+                planner->output_of[part] < 0 && rounding_of(planner, part) == rounding_of(planner, i) &&
+                aligned_column(planner, column, dtype)) {
                 planner->home[part] = i;
                 planner->home_column[part] = column;
             }
@@ -606,9 +607,10 @@ static bool lay_out_weights(struct plan *plan)
             !CHECKED_ADD(offset, bytes, &offset) || !CHECKED_ADD(offset, plan->alignment - 1, &offset))
             return false;
         offset -= offset % plan->alignment;
-        hash = checksum_text(hash, arena_format(plan->arena, "%s %s %s %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 "\n",
-                                                packed->label, dtype_text(packed->round), dtype_text(packed->dtype),
-                                                packed->rows, packed->cols, packed->ld, packed->offset));
+        hash =
+            checksum_text(hash, arena_format(plan->arena, "%s %s %s %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 "\n",
+                                             packed->label, dtype_text(packed->round), dtype_text(packed->dtype),
+                                             packed->rows, packed->cols, packed->ld, packed->offset));
     }
     plan->weights_bytes = offset;
     plan->weights_layout = hash;
@@ -638,7 +640,8 @@ static bool check_sizes(const struct plan *plan, bool fits, struct diags *diags,
  * could so meet a name of the runtime, of the generated file itself or of the C library is given a prefix. */
 static const char *choose_prefix(struct arena *arena, const char *name)
 {
-    static const char *const beginnings[] = {"mlp", "MLP", "pthread", "posix", "step_", "at_", "v_", "p_", "x_", "in_", "out_"};
+    static const char *const beginnings[] = {"mlp", "MLP", "pthread", "posix", "step_", "at_",
+                                             "v_",  "p_",  "x_",      "in_",   "out_"};
     static const char *const names[] = {"at", "v", "p", "x", "in", "out", "r", "read", "sem", "argp"};
     bool clash = false;
     for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)

@@ -103,7 +103,8 @@ static const char *find_runtime(struct arena *arena)
                 return places[i];
         }
     }
-    fputs("mlpc: error: cannot find the runtime: neither runtime/ nor ../lib/mlpc/ beside mlpc has mlp_runtime.h\n", stderr);
+    fputs("mlpc: error: cannot find the runtime: neither runtime/ nor ../lib/mlpc/ beside mlpc has mlp_runtime.h\n",
+          stderr);
     return NULL;
 }
 
@@ -275,7 +276,8 @@ static bool join_objects(struct job *job, const char *joined)
 
 static bool hide_names(struct job *job, const char *joined)
 {
-    static const char *const words[] = {"init", "run", "run_device", "input", "output", "load_weights", "close", "error", "model"};
+    static const char *const words[] = {"init",         "run",   "run_device", "input", "output",
+                                        "load_weights", "close", "error",      "model"};
     struct command command = {.arena = job->arena};
     add_tool(&command, "OBJCOPY", "objcopy", NULL);
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)

@@ -55,9 +55,9 @@ static void print_device_memory(const mlp_device_info *device)
 
 static void print_device(const mlp_device_info *device)
 {
-    printf("%-9s%s (device %d), %d multiprocessors; CUDA %d.%d, driver for %d.%d", "device", device->name, device->device,
-           device->multiprocessors, device->runtime / 1000, device->runtime / 10 % 100, device->driver / 1000,
-           device->driver / 10 % 100);
+    printf("%-9s%s (device %d), %d multiprocessors; CUDA %d.%d, driver for %d.%d", "device", device->name,
+           device->device, device->multiprocessors, device->runtime / 1000, device->runtime / 10 % 100,
+           device->driver / 1000, device->driver / 10 % 100);
     if (device->library)
         printf("; cuBLASLt %zu.%zu.%zu", device->library / 10000, device->library / 100 % 100, device->library % 100);
     printf("\n");

@@ -1,5 +1,5 @@
-/* argv turned into a command. Files belong to inputs and outputs: `x=in.npy` names which; with one input and one output,
- * two files without names will do. */
+/* argv turned into a command. Files belong to inputs and outputs: `x=in.npy` names which; with one input and one
+ * output, two files without names will do. */
 #include "command.h"
 
 #include <errno.h>

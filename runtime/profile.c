@@ -108,8 +108,9 @@ static void print_device_profile(const struct profile *profile, const mlp_step_t
     double total = 0;
     for (size_t i = 0; i < model->step_count; i++)
         total += times[i].seconds;
-    printf("%s, the graph for %zu rows on %s; each step %d times without pause, its data in the caches where they fit\n",
-           model->name, graph_rows(profile), device, REPEATS);
+    printf(
+        "%s, the graph for %zu rows on %s; each step %d times without pause, its data in the caches where they fit\n",
+        model->name, graph_rows(profile), device, REPEATS);
     printf("%4s %5s %12s %7s %8s  %s\n", "step", "line", "us", "share", "kernels", "computes");
     for (size_t i = 0; i < model->step_count; i++)
         printf("%4zu %5d %12.2f %5.1f %% %8zu  %s\n", i + 1, model->steps[i].line, 1e6 * times[i].seconds,

@@ -105,7 +105,8 @@ static void texts(void **state)
         assert_true(strlen(mlp_status_text((mlp_status)status)) > 1);
     assert_string_equal(mlp_status_text((mlp_status)99), "unknown status");
     assert_int_equal(mlp_fail(&network, MLP_BAD_ARGUMENT, "output %d", 3), MLP_BAD_ARGUMENT);
-    assert_string_equal(network.error, "bad argument: a pointer is NULL, an index is out of range, or init was called twice: output 3");
+    assert_string_equal(
+        network.error, "bad argument: a pointer is NULL, an index is out of range, or init was called twice: output 3");
     memset(text, 'x', sizeof text);
     text[sizeof text - 1] = 0;
     mlp_fail(&network, MLP_NO_MEMORY, "%s", text);

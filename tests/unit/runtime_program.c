@@ -247,7 +247,8 @@ static void all_outputs_or_none(void **state)
 static void weights_forgotten(void **state)
 {
     (void)state;
-    static const char *const modes[] = {"x=x.npy y=y.npy z=z.npy", "--bench", "--bench --json", "--verify", "--profile"};
+    static const char *const modes[] = {"x=x.npy y=y.npy z=z.npy", "--bench", "--bench --json", "--verify",
+                                        "--profile"};
     mlp_model model = small_model;
     model.weights_embedded = 0;
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
