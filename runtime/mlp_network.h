@@ -15,10 +15,8 @@ extern "C" {
 
 #if defined(__cplusplus)
 #define MLP_EXTERN extern "C"
-#define MLP_RESTRICT __restrict
 #else
 #define MLP_EXTERN extern
-#define MLP_RESTRICT restrict
 #endif
 
 typedef struct mlp_network {
