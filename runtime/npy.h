@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "mlp_runtime.h"
+#include "staged_file.h"
 
 typedef enum mlp_npy_result {
     MLP_NPY_OK,
@@ -37,17 +38,8 @@ mlp_npy_result mlp_npy_open(mlp_npy *npy, const char *path);
 mlp_npy_result mlp_npy_load(mlp_npy *npy, mlp_dtype dtype, void *to);
 void mlp_npy_close(mlp_npy *npy);
 
-/* A file in the making: complete on the disk beside its place, under another name. */
-typedef struct mlp_npy_output {
-    char *path, *part;              /* part is NULL where path is no regular file and was written to directly */
-    char error[256];
-} mlp_npy_output;
-
-mlp_npy_result mlp_npy_stage(mlp_npy_output *output, const char *path, mlp_dtype dtype, size_t rows, size_t width,
+/* Writes a file aside; commit or discard it. MLP_NPY_FAILED with file->error. */
+mlp_npy_result mlp_npy_stage(mlp_staged_file *file, const char *path, mlp_dtype dtype, size_t rows, size_t width,
                              const void *data);
-/* Puts a staged file in its place. */
-mlp_npy_result mlp_npy_commit(mlp_npy_output *output);
-/* Removes what was staged and not committed; frees. */
-void mlp_npy_discard(mlp_npy_output *output);
 
 #endif

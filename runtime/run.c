@@ -47,7 +47,7 @@ static int run_rows(const mlp_command *command, const mlp_arrays *inputs, const 
     return status == MLP_OK ? MLP_EXIT_DONE : mlp_complain_model(command, status);
 }
 
-static int complain_output(const mlp_command *command, size_t index, const mlp_npy_output *output)
+static int complain_output(const mlp_command *command, size_t index, const mlp_staged_file *output)
 {
     return mlp_complain(command, MLP_EXIT_FAILED, "output %s: %s: %s", command->model->outputs[index].name,
                         command->outputs[index], output->error);
@@ -55,7 +55,7 @@ static int complain_output(const mlp_command *command, size_t index, const mlp_n
 
 static int write_outputs(const mlp_command *command, const mlp_arrays *outputs)
 {
-    mlp_npy_output *files = mlp_take(command, outputs->count, sizeof *files);
+    mlp_staged_file *files = mlp_take(command, outputs->count, sizeof *files);
     int code = MLP_EXIT_DONE;
     for (size_t i = 0; code == MLP_EXIT_DONE && i < outputs->count; i++) {
         const mlp_port *port = &outputs->ports[i];
@@ -63,10 +63,10 @@ static int write_outputs(const mlp_command *command, const mlp_arrays *outputs)
             code = complain_output(command, i, &files[i]);
     }
     for (size_t i = 0; code == MLP_EXIT_DONE && i < outputs->count; i++)
-        if (mlp_npy_commit(&files[i]))
+        if (!mlp_staged_commit(&files[i]))
             code = complain_output(command, i, &files[i]);
     for (size_t i = 0; i < outputs->count; i++)
-        mlp_npy_discard(&files[i]);
+        mlp_staged_discard(&files[i]);
     free(files);
     return code;
 }

@@ -31,12 +31,12 @@ static mlp_status run_one_output(size_t rows, const void *const *inputs, void *c
 static void write_rows(const char *path, size_t rows, size_t width)
 {
     float *data = calloc(rows * width + 1, sizeof *data);
-    mlp_npy_output output;
+    mlp_staged_file output;
     for (size_t i = 0; i < rows * width; i++)
         data[i] = (float)i / 8;
     assert_int_equal(mlp_npy_stage(&output, path, MLP_F32, rows, width, data), MLP_NPY_OK);
-    assert_int_equal(mlp_npy_commit(&output), MLP_NPY_OK);
-    mlp_npy_discard(&output);
+    assert_true(mlp_staged_commit(&output));
+    mlp_staged_discard(&output);
     free(data);
 }
 

@@ -34,11 +34,11 @@ static int verify_row(enum fault fault, float a, float b, float c, float d)
 {
     const float row[X] = {a, b, c, d};
     char path[64], arguments[128];
-    mlp_npy_output output;
+    mlp_staged_file output;
     snprintf(path, sizeof path, "/tmp/mlpc_unit_verify_%ld.npy", (long)getpid());
     assert_int_equal(mlp_npy_stage(&output, path, MLP_F32, 1, X, row), MLP_NPY_OK);
-    assert_int_equal(mlp_npy_commit(&output), MLP_NPY_OK);
-    mlp_npy_discard(&output);
+    assert_true(mlp_staged_commit(&output));
+    mlp_staged_discard(&output);
     snprintf(arguments, sizeof arguments, "--verify x=%s", path);
     small_fault = fault;
     int code = call(&small_model, arguments);
