@@ -1,115 +1,28 @@
-/* The part of cuBLASLt that generated programs use, on the host. Products are summed in double. What the real library
- * asks of descriptors, types and addresses is asserted here; before each product the workspace is filled with NaN. */
-#include <cublasLt.h>
-
+/* The part of cuBLASLt that generated programs and the tuner use, on the host: descriptors, the heuristic, checks of
+ * algorithms, and products. What the real library asks of descriptors, types and addresses is asserted here; before
+ * each product what it uses of the workspace is filled with NaN. */
+#include <algorithm>
 #include <cassert>
-#include <cmath>
 #include <cstdlib>
 #include <cstring>
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
+#include <cuda_runtime_api.h>
 
+#include "product.h"
 #include "simulated.h"
 
 namespace {
 
-struct layout {
-    cudaDataType type;
-    uint64_t rows, columns;
-    int64_t ld;
-};
-
-struct operation {
-    cublasComputeType_t compute;
-    cublasOperation_t a;
-    cublasLtEpilogue_t epilogue;
-    const void *bias;
-    int32_t bias_type;
-};
-
 struct preference {
-    uint64_t workspace;
-    uint32_t reductions;
-    uint32_t alignment[4];          /* of A, B, C, D */
+    limits allowed;
+    uint32_t alignment[4];
 };
 
-struct matrix {
-    layout shape;
-    const void *at;
-
-    float get(uint64_t row, uint64_t column) const
-    {
-        const uint64_t i = column * uint64_t(shape.ld) + row;
-        switch (shape.type) {
-        case CUDA_R_32F:
-            return static_cast<const float *>(at)[i];
-        case CUDA_R_16F:
-            return __half2float(static_cast<const __half *>(at)[i]);
-        case CUDA_R_16BF:
-            return __bfloat162float(static_cast<const __nv_bfloat16 *>(at)[i]);
-        default:
-            abort();
-        }
-    }
-
-    void put(uint64_t row, uint64_t column, float x) const
-    {
-        const uint64_t i = column * uint64_t(shape.ld) + row;
-        void *to = const_cast<void *>(at);
-        if (shape.type == CUDA_R_32F)
-            static_cast<float *>(to)[i] = x;
-        else if (shape.type == CUDA_R_16F)
-            static_cast<__half *>(to)[i] = __float2half_rn(x);
-        else
-            static_cast<__nv_bfloat16 *>(to)[i] = __float2bfloat16_rn(x);
-    }
-};
-
-struct product {
-    operation op;
-    matrix a, b, c, d;
-    float beta;
-
-    float element(uint64_t row, uint64_t column) const
-    {
-        double sum = 0;
-        for (uint64_t k = 0; k < a.shape.rows; k++)
-            sum += double(a.get(k, row)) * b.get(k, column);
-        float x = float(sum);
-        if (beta != 0)
-            x += beta * c.get(row, column);
-        if (op.epilogue & CUBLASLT_EPILOGUE_BIAS)
-            x += matrix{{cudaDataType(op.bias_type), 0, 0, 0}, op.bias}.get(row, 0);
-        if (op.epilogue & CUBLASLT_EPILOGUE_RELU)
-            x = x <= 0 ? 0 : x;
-        if (op.epilogue & CUBLASLT_EPILOGUE_GELU)
-            x = 0.5f * x * (1 + tanhf(0.79788456f * (x + 0.044715f * x * x * x)));
-        return x;
-    }
-
-    /* D may be C: all is computed before anything is stored. */
-    void run() const
-    {
-        const uint64_t rows = d.shape.rows, columns = d.shape.columns;
-        std::vector<float> result(rows * columns);
-        for (uint64_t j = 0; j < columns; j++)
-            for (uint64_t i = 0; i < rows; i++)
-                result[j * rows + i] = element(i, j);
-        for (uint64_t j = 0; j < columns; j++)
-            for (uint64_t i = 0; i < rows; i++)
-                d.put(i, j, result[j * rows + i]);
-    }
-
-    void check() const
-    {
-        assert(op.a == CUBLAS_OP_T && a.shape.columns == d.shape.rows && b.shape.columns == d.shape.columns);
-        assert(a.shape.rows == b.shape.rows && c.shape.rows == d.shape.rows && c.shape.columns == d.shape.columns);
-        assert(a.shape.type == b.shape.type && c.shape.type == d.shape.type);
-        assert(d.shape.type == a.shape.type || d.shape.type == CUDA_R_32F);
-        if (op.epilogue & CUBLASLT_EPILOGUE_BIAS)
-            assert(op.bias_type == int(d.shape.type) && uintptr_t(op.bias) % 16 == 0);
-    }
-};
+/* Operands that are not in the cache come at a terabyte a second. */
+double time_of(const product &p, const problem &what)
+{
+    const uint64_t bytes = (what.m + what.n) * what.k * size_of(p.a.shape.type);
+    return microseconds(p.how, what) + (simulated_cold() ? 1e-6 * double(bytes) : 0);
+}
 
 template <class Part>
 Part &part(void *opaque)
@@ -117,11 +30,63 @@ Part &part(void *opaque)
     return *static_cast<Part *>(opaque);
 }
 
+/* The descriptors of a product, as every call has them. */
+struct description {
+    operation *op;
+    layout shapes[4];               /* A, B, C, D */
+    int32_t types[4];
+
+    bool bias_fits() const
+    {
+        return !(op->epilogue & CUBLASLT_EPILOGUE_BIAS) || op->bias_type == types[3];
+    }
+
+    bool fits(const algorithm &how) const
+    {
+        return how.compute == op->compute && std::equal(types, types + 4, how.types);
+    }
+
+    /* Each address is a multiple of its `at`, which may be the address itself. */
+    problem product(const uint64_t at[4]) const
+    {
+        problem what = {shapes[3].rows, shapes[3].columns, shapes[0].rows, {}, false};
+        what.gelu = op->epilogue & CUBLASLT_EPILOGUE_GELU;
+        for (int i = 0; i < 4; i++) {
+            const uint64_t both = at[i] | uint64_t(shapes[i].ld) * size_of(types[i]) | 256;
+            what.alignment[i] = uint32_t(both & -both);
+        }
+        return what;
+    }
+};
+
+description describe(cublasLtMatmulDesc_t op, cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                     cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d)
+{
+    description all = {&part<operation>(op), {part<layout>(a), part<layout>(b), part<layout>(c), part<layout>(d)}, {}};
+    for (int i = 0; i < 4; i++)
+        all.types[i] = all.shapes[i].type;
+    return all;
+}
+
+void report(const algorithm &how, const problem &what, cublasLtMatmulHeuristicResult_t *result)
+{
+    int multiprocessors;
+    cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 0);
+    result->workspaceSize = workspace_of(how, what);
+    result->state = CUBLAS_STATUS_SUCCESS;
+    result->wavesCount = float(what.m) * float(what.n) * float(how.splits) / 8192 / float(multiprocessors);
+}
+
 } // namespace
 
 extern "C" {
 
-size_t cublasLtGetVersion() { return CUBLAS_VERSION; }
+size_t cublasLtGetVersion()
+{
+    const char *version = getenv("MLP_SIMULATED_CUBLASLT");
+    return version ? strtoull(version, nullptr, 10) : CUBLAS_VERSION;
+}
+
 const char *cublasLtGetStatusString(cublasStatus_t) { return "an error"; }
 const char *cublasLtGetStatusName(cublasStatus_t) { return "CUBLAS_STATUS_SIMULATED"; }
 
@@ -143,7 +108,7 @@ cublasStatus_t cublasLtMatmulDescInit_internal(cublasLtMatmulDesc_t desc, size_t
                                                cudaDataType_t scale)
 {
     assert(scale == CUDA_R_32F);
-    part<operation>(desc) = {compute, CUBLAS_OP_N, CUBLASLT_EPILOGUE_DEFAULT, nullptr, 0};
+    part<operation>(desc) = {compute, CUBLAS_OP_N, CUBLASLT_EPILOGUE_DEFAULT, nullptr, 0, {1, 1, 1, 1}};
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -171,7 +136,7 @@ cublasStatus_t cublasLtMatrixLayoutInit_internal(cublasLtMatrixLayout_t shape, s
 
 cublasStatus_t cublasLtMatmulPreferenceInit_internal(cublasLtMatmulPreference_t wish, size_t)
 {
-    part<preference>(wish) = {0, CUBLASLT_REDUCTION_SCHEME_MASK, {256, 256, 256, 256}};
+    part<preference>(wish) = {{0, CUBLASLT_REDUCTION_SCHEME_MASK, ~UINT64_C(0)}, {256, 256, 256, 256}};
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -180,52 +145,90 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t w
                                                     size_t size)
 {
     const int first = CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, last = CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES;
-    if (attribute == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES)
-        memcpy(&part<preference>(wish).workspace, value, size);
-    if (attribute == CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK)
-        memcpy(&part<preference>(wish).reductions, value, size);
-    if (attribute >= first && attribute <= last)
-        memcpy(&part<preference>(wish).alignment[attribute - first], value, size);
+    preference &wishes = part<preference>(wish);
+    limits &allowed = wishes.allowed;
+    void *to = attribute == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES     ? static_cast<void *>(&allowed.workspace)
+               : attribute == CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK ? static_cast<void *>(&allowed.reductions)
+               : attribute == CUBLASLT_MATMUL_PREF_IMPL_MASK             ? static_cast<void *>(&allowed.flags)
+               : attribute >= first && attribute <= last ? static_cast<void *>(&wishes.alignment[attribute - first])
+                                                         : nullptr;
+    const bool wide = to == &allowed.workspace || to == &allowed.flags;
+    assert(to && size == (wide ? 8 : 4));
+    memcpy(to, value, size);
     return CUBLAS_STATUS_SUCCESS;
 }
 
-/* The algorithm it finds is the preference itself, to which the product is held. */
-cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t desc, cublasLtMatrixLayout_t,
-                                              cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
-                                              cublasLtMatrixLayout_t d, cublasLtMatmulPreference_t wish, int,
-                                              cublasLtMatmulHeuristicResult_t *best, int *found)
+/* A product with this descriptor is held to the alignments that the question promised. */
+cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t op, cublasLtMatrixLayout_t a,
+                                              cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c,
+                                              cublasLtMatrixLayout_t d, cublasLtMatmulPreference_t wish, int most,
+                                              cublasLtMatmulHeuristicResult_t *results, int *found)
 {
-    const operation &op = part<operation>(desc);
+    const description asked = describe(op, a, b, c, d);
+    const preference &wishes = part<preference>(wish);
+    const uint64_t at[] = {wishes.alignment[0], wishes.alignment[1], wishes.alignment[2], wishes.alignment[3]};
     *found = 0;
-    if ((op.epilogue & CUBLASLT_EPILOGUE_BIAS) && op.bias_type != int(part<layout>(d).type))
+    if (most <= 0)
+        return CUBLAS_STATUS_INVALID_VALUE;
+    if (!asked.bias_fits())
         return CUBLAS_STATUS_NOT_SUPPORTED;
-    const int shorter = CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE | CUBLASLT_REDUCTION_SCHEME_INPLACE;
-    assert(!(part<preference>(wish).reductions & shorter));
-    memset(best, 0, sizeof *best);
-    memcpy(&best->algo, wish, sizeof(preference));
-    best->workspaceSize = part<preference>(wish).workspace;
-    *found = 1;
+    memcpy(asked.op->promised, wishes.alignment, sizeof wishes.alignment);
+    const problem what = asked.product(at);
+    for (const algorithm &how : heuristic(asked.op->compute, asked.types, what, wishes.allowed)) {
+        if (*found == std::min(most, 8))
+            break;
+        cublasLtMatmulHeuristicResult_t *result = &results[(*found)++];
+        memset(result, 0, sizeof *result);
+        write_algorithm(how, &result->algo);
+        report(how, what, result);
+    }
     return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t desc, const void *alpha, const void *a,
+/* Addresses are not known here: only rows can be misaligned. */
+cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t, cublasLtMatmulDesc_t op, cublasLtMatrixLayout_t a,
+                                       cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
+                                       const cublasLtMatmulAlgo_t *bytes, cublasLtMatmulHeuristicResult_t *result)
+{
+    const description asked = describe(op, a, b, c, d);
+    const uint64_t at[] = {0, 0, 0, 0};
+    const char *refuse = getenv("MLP_SIMULATED_REFUSE");
+    algorithm how;
+    if (!read_algorithm(bytes, how) || !asked.fits(how))
+        return CUBLAS_STATUS_INVALID_VALUE;
+    const problem what = asked.product(at);
+    if (!asked.bias_fits() || !can_run(how, what) || (refuse && !strcmp(refuse, "1")))
+        return CUBLAS_STATUS_NOT_SUPPORTED;
+    report(how, what, result);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t op, const void *alpha, const void *a,
                               cublasLtMatrixLayout_t a_shape, const void *b, cublasLtMatrixLayout_t b_shape,
                               const void *beta, const void *c, cublasLtMatrixLayout_t c_shape, void *d,
-                              cublasLtMatrixLayout_t d_shape, const cublasLtMatmulAlgo_t *algorithm, void *workspace,
+                              cublasLtMatrixLayout_t d_shape, const cublasLtMatmulAlgo_t *bytes, void *workspace,
                               size_t workspace_bytes, cudaStream_t)
 {
-    const void *addresses[] = {a, b, c, d};
-    preference wish;
-    memcpy(&wish, algorithm, sizeof wish);
+    const description asked = describe(op, a_shape, b_shape, c_shape, d_shape);
+    const uint64_t addresses[] = {uintptr_t(a), uintptr_t(b), uintptr_t(c), uintptr_t(d)};
+    algorithm how;
+    const bool whole = read_algorithm(bytes, how);
+    assert(whole && asked.fits(how));
     for (int i = 0; i < 4; i++)
-        assert(uintptr_t(addresses[i]) % wish.alignment[i] == 0);
-    assert(uintptr_t(workspace) % 256 == 0 && workspace_bytes == wish.workspace);
+        assert(addresses[i] % asked.op->promised[i] == 0);
     assert(*static_cast<const float *>(alpha) == 1);
-    const product p = {part<operation>(desc), {part<layout>(a_shape), a}, {part<layout>(b_shape), b},
-                       {part<layout>(c_shape), c}, {part<layout>(d_shape), d}, *static_cast<const float *>(beta)};
+    const product p = {*asked.op, {asked.shapes[0], a}, {asked.shapes[1], b}, {asked.shapes[2], c},
+                       {asked.shapes[3], d}, *static_cast<const float *>(beta), how, faults_of(how)};
     p.check();
-    simulated_submit(true, [=] {
-        memset(workspace, 0xff, workspace_bytes < 65536 ? workspace_bytes : 65536);
+    const problem what = asked.product(addresses);
+    if (!can_run(how, what) || p.faults & REFUSED)
+        return CUBLAS_STATUS_NOT_SUPPORTED;
+    const uint64_t needed = workspace_of(how, what);
+    assert(uintptr_t(workspace) % 256 == 0 && workspace_bytes >= needed);
+    simulated_submit(cudaGraphNodeTypeKernel, [=] {
+        simulated_spend(time_of(p, what));
+        if (needed)
+            memset(workspace, 0xff, needed);
         p.run();
     });
     return CUBLAS_STATUS_SUCCESS;

@@ -1,7 +1,7 @@
 /* The part of the CUDA runtime that generated programs use, on the host: memory is the host's, streams run what they
  * are given at once, a graph is a list of calls, a kernel runs block after block, and a block's threads are coroutines
  * that switch where they wait for each other. It shows whether results are right, not whether they come fast or in
- * order.
+ * order. Its time is made up: a clock that each kernel, product, copy and memset moves on, and that events read.
  *
  * It is stricter than a device where that finds mistakes: fresh memory holds NaN, a copy must fit its pitch, nothing
  * may be allocated or waited for while a graph is captured, and every thread named in a shuffle's mask must take part
@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string>
 #include <vector>
 
 #include "device.h"
@@ -89,6 +90,7 @@ void run_block()
 void run_kernel(const kernel_call &call, dim3 grid, dim3 block)
 {
     running = call;
+    simulated_spend(2 + 0.01 * grid.x);
     simulated_grid_size = grid;
     simulated_block_size = block;
     for (unsigned i = 0; i < grid.x; i++) {
@@ -126,17 +128,65 @@ void __syncthreads()
     }
 }
 
+/* ---- Time ---- */
+
+static const size_t cache_bytes = 256 * 1024;
+static double now;                  /* microseconds */
+static size_t moved;                /* bytes, since the last product */
+
+void simulated_spend(double microseconds)
+{
+    now += microseconds;
+}
+
+/* A terabyte a second. */
+static void move_bytes(size_t bytes)
+{
+    simulated_spend(1 + 1e-6 * double(bytes));
+    moved += bytes;
+}
+
+bool simulated_cold()
+{
+    const bool cold = moved >= cache_bytes;
+    moved = 0;
+    return cold;
+}
+
+struct simulated_event {
+    bool timed, recorded;
+    double at;
+};
+
+static simulated_event &event_of(cudaEvent_t event)
+{
+    return *reinterpret_cast<simulated_event *>(event);
+}
+
+static void record(simulated_event *event)
+{
+    event->recorded = true;
+    event->at = now;
+}
+
 /* ---- Streams and graphs ---- */
 
 static simulated_work *capturing;
 static int objects;                 /* made and not given back */
 
-void simulated_submit(bool kernel, const std::function<void()> &call)
+void simulated_submit(cudaGraphNodeType type, const std::function<void()> &call)
 {
     if (capturing)
-        capturing->push_back({call, kernel});
+        capturing->push_back({type, call});
     else
         call();
+}
+
+/* The host waits for the device. */
+static cudaError_t wait()
+{
+    assert(!capturing);
+    return cudaSuccess;
 }
 
 void simulated_object(int change)
@@ -157,6 +207,20 @@ static struct leak_check {
 
 static int device;
 
+struct device_description {
+    std::string name;
+    int multiprocessors;
+};
+
+static device_description describe_device()
+{
+    const char *given = getenv("MLP_SIMULATED_DEVICE"), *slash = given ? strrchr(given, '/') : nullptr;
+    if (!given)
+        return {"a simulated device", 1};
+    assert(slash);
+    return {std::string(given, slash), atoi(slash + 1)};
+}
+
 extern "C" {
 
 cudaError_t cudaGetDeviceCount(int *count) { return *count = 2, cudaSuccess; }
@@ -168,9 +232,22 @@ cudaError_t cudaRuntimeGetVersion(int *version) { return *version = CUDART_VERSI
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int)
 {
     memset(properties, 0, sizeof *properties);
-    strcpy(properties->name, "a simulated device");
-    properties->multiProcessorCount = 1;
+    describe_device().name.copy(properties->name, sizeof properties->name - 1);
+    properties->multiProcessorCount = describe_device().multiprocessors;
+    properties->l2CacheSize = int(cache_bytes);
     return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int)
+{
+    switch (attribute) {
+    case cudaDevAttrL2CacheSize:
+        return *value = int(cache_bytes), cudaSuccess;
+    case cudaDevAttrMultiProcessorCount:
+        return *value = describe_device().multiprocessors, cudaSuccess;
+    default:
+        return cudaErrorInvalidValue;
+    }
 }
 
 cudaError_t cudaGetLastError() { return cudaSuccess; }
@@ -196,34 +273,53 @@ cudaError_t cudaMalloc(void **memory, size_t bytes) { return *memory = fresh_mem
 cudaError_t cudaHostAlloc(void **memory, size_t bytes, unsigned) { return cudaMalloc(memory, bytes); }
 cudaError_t cudaFree(void *memory) { return give_back(memory); }
 cudaError_t cudaFreeHost(void *memory) { return give_back(memory); }
+cudaError_t cudaMemGetInfo(size_t *left, size_t *all) { return *left = 1 << 30, *all = 2u << 30, cudaSuccess; }
 
-cudaError_t cudaDeviceSynchronize() { return cudaSuccess; }
-cudaError_t cudaMemset(void *to, int byte, size_t bytes) { return memset(to, byte, bytes), cudaSuccess; }
-cudaError_t cudaMemsetAsync(void *to, int byte, size_t bytes, cudaStream_t) { return cudaMemset(to, byte, bytes); }
+cudaError_t cudaMemsetAsync(void *to, int byte, size_t bytes, cudaStream_t)
+{
+    simulated_submit(cudaGraphNodeTypeMemset, [=] {
+        move_bytes(bytes);
+        memset(to, byte, bytes);
+    });
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemset(void *to, int byte, size_t bytes)
+{
+    wait();
+    return cudaMemsetAsync(to, byte, bytes, nullptr);
+}
 
 cudaError_t cudaMemset2D(void *to, size_t pitch, int byte, size_t width, size_t height)
 {
+    wait();
+    move_bytes(width * height);
     for (size_t i = 0; i < height; i++)
         memset(static_cast<char *>(to) + i * pitch, byte, width);
     return cudaSuccess;
 }
 
-cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind)
-{
-    return memcpy(to, from, bytes), cudaSuccess;
-}
-
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind, cudaStream_t)
 {
-    simulated_submit(false, [=] { memcpy(to, from, bytes); });
+    simulated_submit(cudaGraphNodeTypeMemcpy, [=] {
+        move_bytes(bytes);
+        memcpy(to, from, bytes);
+    });
     return cudaSuccess;
+}
+
+cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind kind)
+{
+    wait();
+    return cudaMemcpyAsync(to, from, bytes, kind, nullptr);
 }
 
 cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
                               size_t height, cudaMemcpyKind, cudaStream_t)
 {
     assert(width <= to_pitch && width <= from_pitch);
-    simulated_submit(false, [=] {
+    simulated_submit(cudaGraphNodeTypeMemcpy, [=] {
+        move_bytes(width * height);
         for (size_t i = 0; i < height; i++)
             memcpy(static_cast<char *>(to) + i * to_pitch, static_cast<const char *>(from) + i * from_pitch, width);
     });
@@ -233,6 +329,7 @@ cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_
 cudaError_t cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height,
                          cudaMemcpyKind kind)
 {
+    wait();
     return cudaMemcpy2DAsync(to, to_pitch, from, from_pitch, width, height, kind, nullptr);
 }
 
@@ -243,7 +340,7 @@ cudaError_t cudaLaunchKernel(const void *function, dim3 grid, dim3 block, void *
     call.arena = *static_cast<unsigned char **>(arguments[0]);
     call.rows = *static_cast<int64_t *>(arguments[1]);
     assert(grid.x >= 1 && block.x >= 1 && block.x <= largest_block);
-    simulated_submit(true, [=] { run_kernel(call, grid, block); });
+    simulated_submit(cudaGraphNodeTypeKernel, [=] { run_kernel(call, grid, block); });
     return cudaSuccess;
 }
 
@@ -253,23 +350,47 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned)
     return cudaSuccess;
 }
 
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned)
+cudaError_t cudaStreamDestroy(cudaStream_t stream) { return give_back(stream); }
+cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned) { return cudaSuccess; }
+cudaError_t cudaDeviceSynchronize() { return wait(); }
+cudaError_t cudaStreamSynchronize(cudaStream_t) { return wait(); }
+cudaError_t cudaStreamQuery(cudaStream_t) { return wait(); }
+cudaError_t cudaEventSynchronize(cudaEvent_t) { return wait(); }
+cudaError_t cudaEventQuery(cudaEvent_t) { return wait(); }
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags)
 {
-    *event = static_cast<cudaEvent_t>(fresh_memory(1));
+    *event = static_cast<cudaEvent_t>(fresh_memory(sizeof(simulated_event)));
+    event_of(*event) = {!(flags & cudaEventDisableTiming), false, 0};
     return cudaSuccess;
 }
 
-cudaError_t cudaStreamDestroy(cudaStream_t stream) { return give_back(stream); }
+cudaError_t cudaEventCreate(cudaEvent_t *event) { return cudaEventCreateWithFlags(event, cudaEventDefault); }
 cudaError_t cudaEventDestroy(cudaEvent_t event) { return give_back(event); }
-cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned) { return cudaSuccess; }
-cudaError_t cudaEventRecord(cudaEvent_t, cudaStream_t) { return cudaSuccess; }
-cudaError_t cudaEventSynchronize(cudaEvent_t) { return cudaSuccess; }
-cudaError_t cudaEventElapsedTime(float *time, cudaEvent_t, cudaEvent_t) { return *time = 1, cudaSuccess; }
 
-cudaError_t cudaStreamSynchronize(cudaStream_t)
+/* In a capture, an event without the flag only says what comes before what. */
+cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t, unsigned flags)
 {
-    assert(!capturing);
+    simulated_event *to = &event_of(event);
+    const bool external = flags & cudaEventRecordExternal;
+    if (external && !capturing)
+        return cudaErrorInvalidValue;
+    if (external || !capturing)
+        simulated_submit(cudaGraphNodeTypeEventRecord, [=] { record(to); });
     return cudaSuccess;
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
+{
+    return cudaEventRecordWithFlags(event, stream, cudaEventRecordDefault);
+}
+
+cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t from, cudaEvent_t to)
+{
+    const simulated_event &begun = event_of(from), &done = event_of(to);
+    if (!begun.timed || !done.timed || !begun.recorded || !done.recorded)
+        return cudaErrorInvalidResourceHandle;
+    return *milliseconds = float(1e-3 * (done.at - begun.at)), cudaSuccess;
 }
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t, cudaStreamCaptureMode)
@@ -283,6 +404,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t, cudaGraph_t *graph)
 {
     *graph = reinterpret_cast<cudaGraph_t>(capturing);
     capturing = nullptr;
+    simulated_object(1);
     return cudaSuccess;
 }
 
@@ -295,6 +417,7 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t *ready, cudaGraph_t graph, unsi
 
 cudaError_t cudaGraphDestroy(cudaGraph_t graph)
 {
+    simulated_object(-1);
     delete reinterpret_cast<simulated_work *>(graph);
     return cudaSuccess;
 }
@@ -317,8 +440,7 @@ cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t 
 
 cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, cudaGraphNodeType *type)
 {
-    const bool kernel = reinterpret_cast<simulated_node *>(node)->kernel;
-    return *type = kernel ? cudaGraphNodeTypeKernel : cudaGraphNodeTypeMemcpy, cudaSuccess;
+    return *type = reinterpret_cast<simulated_node *>(node)->type, cudaSuccess;
 }
 
 cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t) { return cudaSuccess; }
