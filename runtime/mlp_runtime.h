@@ -129,6 +129,12 @@ typedef struct mlp_port {
     int value;                      /* where the network reads it or leaves it */
 } mlp_port;
 
+/* An algorithm of cuBLASLt by its attributes (CUBLASLT_ALGO_CONFIG_...), all plain numbers of the library's enums. */
+typedef struct mlp_algorithm {
+    int id;
+    unsigned tile, stages, split_k, reduction, swizzle, custom, inner_shape, cluster;
+} mlp_algorithm;
+
 /* What a GPU needs for a step, or for all of them. */
 typedef struct mlp_step_time {
     double seconds;                 /* repeated without pause, so that what it reads is in the caches where it fits */
