@@ -26,18 +26,25 @@ say       = @printf '  %-6s %s\n' $(1) $@;
 endif
 
 PARSER    = $(B)/compiler/lex.c $(B)/compiler/lex.h $(B)/compiler/parse.c $(B)/compiler/parse.h
+# The one format that the compiler reads and programs write.
+PLAN_FILE = $(patsubst %.c,$(B)/%.o,$(wildcard runtime/plan_file*.c))
 COMPILER  = $(patsubst %.c,$(B)/%.o,$(wildcard compiler/*.c)) $(B)/compiler/lex.o $(B)/compiler/parse.o
-PASSES    = $(filter-out $(B)/compiler/main.o,$(COMPILER))
+PASSES    = $(filter-out $(B)/compiler/main.o,$(COMPILER)) $(PLAN_FILE)
 RUNTIME   = $(patsubst %.c,$(B)/%.o,$(filter-out $(wildcard runtime/cuda*.c),$(wildcard runtime/*.c)))
 # What generated code includes, and the CUDA half, which is compiled together with it.
-SHIPPED   = $(addprefix $(B)/,$(wildcard runtime/mlp_*.h runtime/mlp_*.cuh runtime/cuda*.c))
+SHIPPED   = $(addprefix $(B)/,$(wildcard runtime/mlp_*.h runtime/mlp_*.cuh runtime/cuda*.c runtime/cuda*.h) \
+            runtime/plan_file.h runtime/element.h runtime/timing.h)
 UNITS     = $(patsubst tests/unit/%.c,$(B)/tests/%,$(wildcard tests/unit/*.c))
 TOOLS     = $(B)/tests/run_cases $(B)/tests/show_digits
 
 all: $(B)/mlpc $(B)/runtime/libmlprt.a $(SHIPPED)
 
-$(B)/mlpc: $(COMPILER)
+$(B)/mlpc: $(COMPILER) $(PLAN_FILE)
 	$(call say,LINK)$(LINK) -o $@ $^ -ljansson -lm
+
+# Needs none of its libraries where it runs: for the tests on a machine with a GPU.
+$(B)/mlpc-static: $(COMPILER) $(PLAN_FILE)
+	$(call say,LINK)$(LINK) -static -o $@ $^ -ljansson -lm
 
 $(B)/runtime/libmlprt.a: $(RUNTIME)
 	$(call say,AR)rm -f $@ && ar rcsD $@ $^
@@ -52,7 +59,7 @@ $(B)/compiler/lex.c $(B)/compiler/lex.h &: compiler/lex.l | $(DEPS)
 	$(call say,FLEX)mkdir -p $(@D) && flex -o $(B)/compiler/lex.c --header-file=$(B)/compiler/lex.h $<
 
 $(B)/compiler/%.o: compiler/%.c | $(PARSER)
-	$(call say,CC)$(COMPILE) -Icompiler -I$(B)/compiler -c -o $@ $<
+	$(call say,CC)$(COMPILE) -Icompiler -I$(B)/compiler -Iruntime -c -o $@ $<
 
 # Code that flex and bison wrote answers to their idea of warnings.
 $(B)/compiler/%.o: $(B)/compiler/%.c | $(PARSER)
@@ -96,7 +103,7 @@ asan:
 	    SANITIZE='-fsanitize=address,undefined -DMLPC_ARENA_PER_OBJECT -Wno-format-truncation'
 
 # On a machine with a GPU: the CUDA target against the same references.
-check-gpu: all
+check-gpu: all $(B)/mlpc-static
 	@nvidia-smi >/dev/null 2>&1 || { echo "make check-gpu: there is no GPU here (nvidia-smi fails)" >&2; exit 1; }
 	@tests/gpu/bundle.sh $(B)/mlpc $(B)/gpu
 	@$(B)/gpu/run.sh

@@ -30,10 +30,11 @@ const char *depfile_rule(const struct depfile *depfile, const struct plan *plan,
     struct arena *arena = plan->arena;
     const char *target = options->depfile_target ? options->depfile_target : default_target(plan, options);
     const char *text = arena_format(arena, "%s:", escape(arena, target));
-    if (depfile->spec)
-        text = arena_format(arena, "%s %s", text, escape(arena, depfile->spec));
-    if (depfile->weights)
-        text = arena_format(arena, "%s %s", text, escape(arena, depfile->weights));
+    const char *const files[] = {depfile->spec, depfile->weights, depfile->plan};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        if (files[i])
+            text = arena_format(arena, "%s %s", text, escape(arena, files[i]));
+    }
     return arena_format(arena, "%s\n", text);
 }
 

@@ -1,4 +1,4 @@
-/* A rule for make that names what an output was made from: the spec and the weights file. */
+/* A rule for make that names what an output was made from: the spec, the weights file and the plan file. */
 #ifndef MLPC_DEPFILE_H
 #define MLPC_DEPFILE_H
 
@@ -6,7 +6,7 @@
 #include "plan.h"
 
 struct depfile {
-    const char *spec, *weights;     /* paths; NULL: standard input, no file */
+    const char *spec, *weights, *plan;  /* paths; NULL: standard input, no file */
 };
 
 /* The rule, and where it goes: -MF's file; else, with -MD, beside the output with the ending .d; else NULL. */

@@ -1,6 +1,7 @@
 /* NAME.c for a GPU: the products as constant data, one forward function a batch size (a straight line of calls, one a
  * step), and the network's functions, each a call of the runtime with what is constant for this network. */
 #include "emit_cuda.h"
+#include "plan_file.h"
 
 #include <inttypes.h>
 
@@ -19,14 +20,6 @@ static const struct {
     [EPILOGUE_GELU_BIAS] = {"MLP_EPILOGUE_GELU_BIAS", true},
 };
 
-static size_t count_products(const struct plan *plan)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < plan->steps.count; i++)
-        count += plan->steps.at[i].product;
-    return count;
-}
-
 /* ---- The arena ---- */
 
 static const int64_t largest_static_arena = INT64_C(1) << 30, workspace_of_products = INT64_C(32) << 20;
@@ -35,7 +28,7 @@ struct cuda_arena cuda_arena(const struct plan *plan)
 {
     struct cuda_arena arena = {.values = plan->weights_bytes};
     arena.workspace = arena.values + plan->arena_bytes;
-    arena.workspace_bytes = count_products(plan) ? workspace_of_products : 0;
+    arena.workspace_bytes = plan->products.count ? workspace_of_products : 0;
     arena.bytes = arena.workspace + arena.workspace_bytes;
     arena.is_static = arena.bytes <= largest_static_arena;
     return arena;
@@ -88,16 +81,34 @@ static const char *padding_comment(struct arena *arena, const struct step *step)
     return arena_format(arena, " /* %" PRId64 " columns from %" PRId64 ", the rest zeros */", step->n, step->k);
 }
 
-static void emit_gemm(struct emitter *e, const struct plan *plan, const struct step *step, int64_t rows)
+/* "step_0_h1_b64" */
+static const char *gemm_name(struct arena *arena, const struct plan *plan, const struct product *product)
 {
+    return arena_format(arena, "%s_b%" PRId64, plan->steps.at[product->step].function, product->rows);
+}
+
+static void emit_locked(struct emitter *e, const struct product *product)
+{
+    if (product->lock_count)
+        emit_line(e, ".locked = &locked_plans[%zu],", product->first_lock);
+    else
+        emit_line(e, ".locked = NULL,");
+    emit_line(e, ".locked_count = %zu,", product->lock_count);
+}
+
+static void emit_gemm(struct emitter *e, const struct plan *plan, const struct product *product)
+{
+    const struct step *step = &plan->steps.at[product->step];
     const struct tape_op *linear = &step->tape.at[0];
     const struct packed *weight = &plan->params.at[linear->in[1].index];
     bool bias = epilogues[step->epilogue].bias, residual = step->residual >= 0;
     const struct packed *row = &plan->params.at[linear->in[bias ? 2 : 1].index];
-    emit_line(e, "/* %s_b%" PRId64 ": %s */", step->function, rows, cuda_step_comment(e->arena, plan, step));
+    emit_line(e, "/* %s: %s */", gemm_name(e->arena, plan, product), cuda_step_comment(e->arena, plan, step));
     emit_open(e, "{");
     emit_line(e, ".step = \"%s\",", step->name);
-    emit_line(e, ".m = %" PRId64 ", .n = %" PRId64 ", .k = %" PRId64 ",%s", step->n_padded, rows, step->k_padded,
+    emit_line(e, ".product = \"%s\",", product->text);
+    emit_line(e, ".m = %" PRId64 ", .n = %" PRId64 ", .k = %" PRId64 ",%s", step->n_padded, product->rows,
+              step->k_padded,
               padding_comment(e->arena, step));
     emit_line(e, ".a = %s,", matrix(e, param_place(e->arena, weight), weight->ld, weight->dtype));
     emit_line(e, ".b = %s,", value_matrix(e, plan, linear->in[0].index));
@@ -108,40 +119,82 @@ static void emit_gemm(struct emitter *e, const struct plan *plan, const struct s
     emit_line(e, ".epilogue = %s,", epilogues[step->epilogue].constant);
     emit_line(e, ".bias = %s,", bias ? param_place(e->arena, row) : "0");
     emit_line(e, ".bias_dtype = %s,", dtype_constant[row->dtype]);
+    if (step->apart)
+        emit_line(e, ".apart = %s_%s,", plan->prefix, step->apart->function);
+    else
+        emit_line(e, ".apart = NULL,");
+    emit_locked(e, product);
     emit_close(e, "},");
 }
 
-/* Calls emit(e, plan, step, rows) for each product of each batch size. */
-static void each_product(struct emitter *e, const struct plan *plan,
-                         void (*emit)(struct emitter *, const struct plan *, const struct step *, int64_t))
+/* ---- Tuned plans ---- */
+
+static void emit_plan_devices(struct emitter *e, const struct plan *plan)
 {
-    for (int b = 0; b < plan->batch_count; b++) {
-        for (size_t i = 0; i < plan->steps.count; i++) {
-            if (plan->steps.at[i].product)
-                emit(e, plan, &plan->steps.at[i], plan->batches[b]);
-        }
+    emit_open(e, "static const mlp_plan_device plan_devices[] = {");
+    for (size_t i = 0; i < plan->plan_devices.count; i++) {
+        const struct plan_device *device = &plan->plan_devices.at[i];
+        emit_line(e, "{.name = %s, .multiprocessors = %d, .library = %zu},", emit_string(e->arena, device->name),
+                  device->multiprocessors, device->library);
     }
+    emit_close(e, "};");
+    emit_blank(e);
 }
 
-static void emit_gemm_name(struct emitter *e, const struct plan *plan, const struct step *step, int64_t rows)
+static void emit_lock(struct emitter *e, const struct lock *lock)
 {
-    (void)plan;
-    emit_line(e, "%s_b%" PRId64 ",", step->function, rows);
+    const mlp_plan_entry *entry = lock->entry;
+    const mlp_algorithm *a = &entry->algorithm;
+    const uint64_t *bytes = entry->bytes;
+    emit_line(e, "/* %s */", emit_comment(e->arena, entry->product));
+    emit_open(e, "{");
+    emit_line(e, ".device = &plan_devices[%d],", lock->device);
+    emit_line(e, ".apart = %d,", entry->apart);
+    emit_line(e, ".algorithm = {.id = %d, .tile = %u, .stages = %u, .split_k = %u, .reduction = %u, .swizzle = %u,",
+              a->id, a->tile, a->stages, a->split_k, a->reduction, a->swizzle);
+    emit_line(e, "              .custom = %u, .inner_shape = %u, .cluster = %u},", a->custom, a->inner_shape,
+              a->cluster);
+    for (int i = 0; i < 8; i += 2)
+        emit_line(e, "%sUINT64_C(0x%016" PRIx64 "), UINT64_C(0x%016" PRIx64 ")%s", i ? "          " : ".bytes = {",
+                  bytes[i], bytes[i + 1], i < 6 ? "," : "},");
+    emit_line(e, ".workspace = %" PRIu64 ",", entry->workspace);
+    emit_line(e, ".times = {.warm = %.3f, .cold = %.3f, .first_warm = %.3f, .first_cold = %.3f, .listed_warm = %.3f},",
+              entry->times.warm, entry->times.cold, entry->times.first_warm, entry->times.first_cold,
+              entry->times.listed_warm);
+    emit_close(e, "},");
+}
+
+static void emit_locked_plans(struct emitter *e, const struct plan *plan)
+{
+    if (!plan->locks.count)
+        return;
+    emit_line(e, "/* ---- Tuned plans, by product and device: an algorithm of cuBLASLt by its attributes and in its own "
+                 "form ---- */");
+    emit_blank(e);
+    emit_plan_devices(e, plan);
+    emit_open(e, "static const mlp_locked_plan locked_plans[] = {");
+    for (size_t i = 0; i < plan->locks.count; i++)
+        emit_lock(e, &plan->locks.at[i]);
+    emit_close(e, "};");
+    emit_blank(e);
 }
 
 static void emit_gemms(struct emitter *e, const struct plan *plan)
 {
-    if (!count_products(plan))
+    if (!plan->products.count)
         return;
+    emit_locked_plans(e, plan);
     emit_line(e, "/* ---- Products, by step and batch size: D = epilogue(A' B + beta C + bias), column-major ---- */");
     emit_blank(e);
     emit_open(e, "enum {");
-    each_product(e, plan, emit_gemm_name);
+    for (size_t i = 0; i < plan->products.count; i++)
+        emit_line(e, "%s,", gemm_name(e->arena, plan, &plan->products.at[i]));
     emit_line(e, "GEMM_COUNT");
     emit_close(e, "};");
     emit_blank(e);
     emit_open(e, "static const mlp_gemm gemms[GEMM_COUNT] = {");
-    each_product(e, plan, emit_gemm);
+    for (size_t i = 0; i < plan->products.count; i++)
+        emit_gemm(e, plan, &plan->products.at[i]);
     emit_close(e, "};");
     emit_blank(e);
     emit_line(e, "static mlp_gemm_plan plans[GEMM_COUNT];");
@@ -157,9 +210,11 @@ static void emit_launchers(struct emitter *e, const struct plan *plan)
     if (cuda_arena(plan).is_static)
         emit_line(e, "MLP_EXTERN MLP_HIDDEN int %s_arena(void **arena);", plan->prefix);
     for (size_t i = 0; i < plan->steps.count; i++) {
-        if (!plan->steps.at[i].product)
+        const struct step *step = &plan->steps.at[i];
+        step = step->product ? step->apart : step;
+        if (step)
             emit_line(e, "MLP_EXTERN MLP_HIDDEN int %s_%s(unsigned char *arena, int64_t rows, void *stream);",
-                      plan->prefix, plan->steps.at[i].function);
+                      plan->prefix, step->function);
     }
     emit_blank(e);
 }
@@ -250,7 +305,7 @@ static int64_t emit_all_ports(struct emitter *e, const struct plan *plan)
 static void emit_config(struct emitter *e, const struct plan *plan, bool embedded, int64_t staging)
 {
     struct cuda_arena arena = cuda_arena(plan);
-    bool products = count_products(plan) > 0, inputs = plan->inputs.count > 0;
+    bool products = plan->products.count > 0, inputs = plan->inputs.count > 0;
     emit_line(e, "static void *graphs[%d];", plan->batch_count);
     emit_blank(e);
     emit_open(e, "static const mlp_cuda_config config = {");
@@ -266,6 +321,7 @@ static void emit_config(struct emitter *e, const struct plan *plan, bool embedde
     emit_line(e, ".gemms = %s,", products ? "gemms" : "NULL");
     emit_line(e, ".plans = %s,", products ? "plans" : "NULL");
     emit_line(e, ".gemm_count = %s,", products ? "GEMM_COUNT" : "0");
+    emit_line(e, ".locked = %d,", plan->locked);
     emit_line(e, ".gemm_calls = %s,", products ? "&mlp_gemms" : "NULL");
     if (arena.is_static)
         emit_line(e, ".find_arena = %s_arena,", plan->prefix);
@@ -346,7 +402,7 @@ static void emit_public(struct emitter *e, const struct plan *plan)
     emit_function(e, arena_format(e->arena, "const char *%s_error(void)", name), "return network.network.error;");
 }
 
-static void emit_for_tools(struct emitter *e)
+static void emit_for_tools(struct emitter *e, bool products)
 {
     emit_line(e, "static mlp_status begin(size_t rows, const void *const *from, void *const *to)");
     emit_open(e, "{");
@@ -363,6 +419,11 @@ static void emit_for_tools(struct emitter *e)
                   "return mlp_cuda_time_step(&network, step, repeats, time);");
     emit_function(e, "static mlp_status describe(mlp_device_info *info)",
                   "return mlp_cuda_describe(&network, &config, info);");
+    emit_function(e, "static mlp_status describe_plan(size_t batch, size_t step, mlp_plan_info *info)",
+                  "return mlp_cuda_describe_plan(&network, batch, step, info);");
+    if (products)
+        emit_function(e, "static mlp_status tune(const struct mlp_tuning *tuning)",
+                      "return mlp_cuda_tune(&network, tuning);");
 }
 
 void emit_cuda_host(struct emitter *e, const struct plan *plan, bool embedded)
@@ -385,6 +446,6 @@ void emit_cuda_host(struct emitter *e, const struct plan *plan, bool embedded)
     int64_t staging = emit_all_ports(e, plan);
     emit_config(e, plan, embedded, staging);
     emit_public(e, plan);
-    emit_for_tools(e);
+    emit_for_tools(e, plan->products.count > 0);
     emit_model(e, plan, embedded);
 }

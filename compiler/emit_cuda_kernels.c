@@ -497,9 +497,11 @@ void emit_cuda_device(struct emitter *e, const struct plan *plan)
     emit_blank(e);
     emit_arena(e, plan);
     for (size_t i = 0; i < plan->steps.count; i++) {
-        if (plan->steps.at[i].product)
+        const struct step *step = &plan->steps.at[i];
+        step = step->product ? step->apart : step;
+        if (!step)
             continue;
-        struct kernel k = kernel_of(e, plan, &plan->steps.at[i]);
+        struct kernel k = kernel_of(e, plan, step);
         emit_kernel(&k);
         emit_launcher(&k);
     }

@@ -311,5 +311,7 @@ void emit_model(struct emitter *e, const struct plan *plan, bool embedded)
     emit_line(e, ".read_weights = read_weights,");
     emit_line(e, ".time_step = %s,", plan->target == TARGET_CUDA ? "time_step" : "NULL");
     emit_line(e, ".describe = %s,", plan->target == TARGET_CUDA ? "describe" : "NULL");
+    emit_line(e, ".describe_plan = %s,", plan->target == TARGET_CUDA ? "describe_plan" : "NULL");
+    emit_line(e, ".tune = %s,", plan->products.count ? "tune" : "NULL");
     emit_close(e, "};");
 }

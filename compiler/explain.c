@@ -2,6 +2,8 @@
 
 #include <inttypes.h>
 
+#include "plan_file.h"
+
 static bool is_output(const struct graph *graph, int node)
 {
     for (size_t i = 0; i < graph->outputs.count; i++) {
@@ -74,6 +76,37 @@ static void print_fused(const struct graph *graph, const struct group *group, FI
     fputs(any ? "\n" : "    fused: nothing\n", to);
 }
 
+/* ---- Tuned plans ---- */
+
+static void print_lock(const struct plan *plan, int64_t rows, const struct lock *lock, FILE *to)
+{
+    const struct plan_device *device = &plan->plan_devices.at[lock->device];
+    const mlp_plan_times *times = &lock->entry->times;
+    fprintf(to, "    plan for %" PRId64 " rows on %s (%d multiprocessors, cuBLASLt %zu.%zu.%zu): %.2f us", rows,
+            device->name, device->multiprocessors, device->library / 10000, device->library / 100 % 100,
+            device->library % 100, times->warm);
+    if (times->warm == times->first_warm && times->cold == times->first_cold)
+        fputs(", the first choice\n", to);
+    else
+        fprintf(to, ", cold %.2f, for %.2f and %.2f of the first choice (%.1f and %.1f %% less)%s\n", times->cold,
+                times->first_warm, times->first_cold, 100 * (1 - times->warm / times->first_warm),
+                100 * (1 - times->cold / times->first_cold), lock->entry->apart ? "; epilogue apart" : "");
+}
+
+static void print_plans(const struct plan *plan, int step, FILE *to)
+{
+    for (size_t i = 0; i < plan->products.count; i++) {
+        const struct product *product = &plan->products.at[i];
+        if (product->step != step)
+            continue;
+        for (size_t j = 0; j < product->lock_count; j++)
+            print_lock(plan, product->rows, &plan->locks.at[product->first_lock + j], to);
+        if (!product->lock_count)
+            fprintf(to, "    plan for %" PRId64 " rows: none; cuBLASLt's first choice when the program starts\n",
+                    product->rows);
+    }
+}
+
 void explain_print(const struct graph *graph, const struct fusion *fusion, const struct plan *plan, FILE *to)
 {
     for (size_t i = 0; i < plan->steps.count; i++) {
@@ -81,6 +114,7 @@ void explain_print(const struct graph *graph, const struct fusion *fusion, const
         fprintf(to, "%s:%d: %s\n", plan->spec, step->line, step->text);
         if (step->product)
             fprintf(to, "    product: %" PRId64 " columns from %" PRId64 "\n", step->n, step->k);
+        print_plans(plan, (int)i, to);
         if (step->group < 0) {
             fputs("    a copy: another place or type is needed\n", to);
             continue;

@@ -1,4 +1,5 @@
 /* The passes in order, and what becomes of their result. */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +15,7 @@
 #include "fuse.h"
 #include "gate.h"
 #include "graph.h"
+#include "locks.h"
 #include "lower.h"
 #include "options.h"
 #include "output.h"
@@ -111,6 +113,8 @@ static bool back_end(struct compilation *c)
                                    .spec_checksum = checksum(c->source.text, c->source.length)};
     request.spec = strcmp(c->options.input, "-") ? base_name(c->options.input) : c->source.path;
     c->plan = plan_make(c->graph, c->fusion, &c->source, &request, c->diags);
+    if (c->plan)
+        c->plan->locked = c->options.locked;
     return c->plan;
 }
 
@@ -216,7 +220,7 @@ static bool make_results(const struct compilation *c, struct outputs *outputs)
 static void add_depfile(const struct compilation *c, struct outputs *outputs)
 {
     struct depfile depfile = {.spec = strcmp(c->options.input, "-") ? c->options.input : NULL,
-                              .weights = c->weights_path};
+                              .weights = c->weights_path, .plan = c->options.plan};
     const char *path = depfile_path(c->plan, &c->options), *rule = depfile_rule(&depfile, c->plan, &c->options);
     if ((c->options.depfile || c->options.dependencies) && path)
         outputs_add(outputs, path, rule, strlen(rule));
@@ -228,7 +232,8 @@ static bool overwrites_input(const struct compilation *c, const struct outputs *
 {
     for (size_t i = 0; i < outputs->files.count; i++) {
         const char *path = outputs->files.at[i].path;
-        if (output_same_file(path, c->options.input) || (c->weights_path && output_same_file(path, c->weights_path))) {
+        if (output_same_file(path, c->options.input) || (c->weights_path && output_same_file(path, c->weights_path)) ||
+            (c->options.plan && output_same_file(path, c->options.plan))) {
             fprintf(stderr, "mlpc: error: the output '%s' is what is compiled\n", path);
             return true;
         }
@@ -263,19 +268,36 @@ static void print_dump(const struct compilation *c)
     }
 }
 
-/* --locked: products have no plans until there is a plan file. */
+/* Tuned plans, where the command line names a file of them. */
+static enum exit_status read_locks(const struct compilation *c)
+{
+    size_t length;
+    const char *path = c->options.plan, *text = path ? input_read(c->arena, path, &length) : NULL;
+    if (!path || !c->plan)
+        return EXIT_DONE;
+    if (!text)
+        return EXIT_ENVIRONMENT;
+    return locks_read(c->plan, path, text, length) ? EXIT_DONE : EXIT_USER;
+}
+
+/* --locked: every product must have a plan. Without it, that some have none is worth a word where a file was given. */
 static bool check_locked(const struct compilation *c)
 {
-    bool missing = false;
-    for (size_t i = 0; c->options.locked && c->plan->target == TARGET_CUDA && i < c->plan->steps.count; i++) {
-        const struct step *step = &c->plan->steps.at[i];
-        if (step->product) {
-            missing = true;
-            fprintf(stderr, "%s:%d: error: no locked plan for the product of '%s'\n", c->source.path, step->line,
-                    step->name);
-        }
+    const struct plan *plan = c->plan;
+    size_t missing = locks_missing(plan);
+    if (missing && !c->options.locked && c->options.plan)
+        fprintf(stderr, "mlpc: note: '%s' has no plan for %zu of %zu products: cuBLASLt's heuristic will choose theirs "
+                        "when the program starts\n", c->options.plan, missing, plan->products.count);
+    if (!missing || !c->options.locked)
+        return true;
+    for (size_t i = 0; i < plan->products.count; i++) {
+        const struct product *product = &plan->products.at[i];
+        const struct step *step = &plan->steps.at[product->step];
+        if (!product->lock_count)
+            fprintf(stderr, "%s:%d: error: no plan for the product of '%s', %" PRId64 " rows: %s\n", c->source.path,
+                    step->line, step->name, product->rows, product->text);
     }
-    return !missing;
+    return false;
 }
 
 static enum exit_status finish(struct compilation *c)
@@ -312,8 +334,9 @@ static enum exit_status compile(struct compilation *c)
         done = open_weights(c) && back_end(c) && pack_weights(c);
     }
     diags_print(c->diags, stderr, c->options.color);
-    if (!done)
-        return diags_status(c->diags);
+    enum exit_status status = done ? read_locks(c) : diags_status(c->diags);
+    if (!done || status != EXIT_DONE)
+        return status;
     if (c->options.mode != MODE_DUMP)
         return finish(c);
     print_dump(c);

@@ -20,7 +20,8 @@ static const char help[] =
     "  --weights=embed          packs the weights into the program (default where there are any)\n"
     "  --weights=external       writes them to NAME.weights, which the program reads at start\n"
     "  --random-weights=SEED    weights from a seed instead of a file\n"
-    "  --locked                 a product without a plan is an error (exit status 4)\n"
+    "  --plan=FILE              compiles in the tuned plans of products that FILE holds (a program's --tune makes it)\n"
+    "  --locked                 a product without a plan is an error (exit status 4), here and when the program starts\n"
     "  --check                  reports errors and warnings, writes nothing\n"
     "  --dump=ast|graph|fused|plan|memory   prints the network after a pass\n"
     "  --dot                    prints the graph for Graphviz\n"
@@ -124,9 +125,10 @@ static enum exit_status choose(const char *name, const char *value, const char *
     return *choice < 0 ? no_such_choice(name, value, choices) : EXIT_DONE;
 }
 
-enum valued { TARGET, DUMP, COLOR, WEIGHTS, RANDOM_WEIGHTS };
+enum valued { TARGET, DUMP, COLOR, WEIGHTS, RANDOM_WEIGHTS, PLAN };
 
-static const char *const valued_names[] = {"--target", "--dump", "--color", "--weights", "--random-weights", NULL};
+static const char *const valued_names[] = {"--target", "--dump", "--color", "--weights", "--random-weights",
+                                          "--plan", NULL};
 
 static enum exit_status parse_value(struct options *options, enum valued option, const char *value)
 {
@@ -148,9 +150,12 @@ static enum exit_status parse_value(struct options *options, enum valued option,
     case WEIGHTS:
         return parse_weights(options, value);
     case RANDOM_WEIGHTS:
+        return parse_seed(options, value);
+    case PLAN:
         break;
     }
-    return parse_seed(options, value);
+    options->plan = value;
+    return *value ? EXIT_DONE : wrong("--plan= needs a file");
 }
 
 /* --name=value or --name value; -1 if it is none of them. */
@@ -243,6 +248,8 @@ static enum exit_status check_together(const struct options *options)
         return wrong("no spec given");
     if (options->weights && options->random)
         return wrong("--weights=FILE and --random-weights exclude each other");
+    if (options->plan && options->target != TARGET_CUDA)
+        return wrong("--plan is for --target=cuda: a CPU's products have no plans");
     if (options->embed && options->external)
         return wrong("--weights=embed and --weights=external exclude each other");
     if ((options->depfile_path || options->depfile_target) && !options->depfile && !options->dependencies)

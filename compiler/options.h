@@ -28,6 +28,7 @@ struct options {
     bool embed, external;           /* --weights=embed, --weights=external */
     bool random;                    /* --random-weights */
     uint64_t seed;
+    const char *plan;               /* --plan=FILE, or NULL */
     bool locked;
     bool dependencies;              /* -M: a rule for make instead of an output */
     bool depfile;                   /* -MD: beside it */

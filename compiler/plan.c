@@ -14,6 +14,7 @@
 #include "label.h"
 #include "names.h"
 #include "plan_text.h"
+#include "products.h"
 
 struct packed_slot {
     const struct param *param;
@@ -710,6 +711,8 @@ struct plan *plan_make(const struct graph *graph, const struct fusion *fusion, c
     bool fits = lay_out_weights(plan) && memory_assign(plan);
     if (!check_sizes(plan, fits, diags, graph->outputs.at[0].span))
         return NULL;
+    if (plan->target == TARGET_CUDA)
+        products_list(plan);
     plan_check(plan);
     return plan;
 }

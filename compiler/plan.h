@@ -88,6 +88,29 @@ struct step {
     int sums;                       /* CPU: the f32 value that a product or a row operation works in; -1: its output */
     enum epilogue epilogue;         /* CUDA */
     int residual;                   /* CUDA: the value that is C with beta = 1, or -1 */
+    const struct step *apart;       /* CUDA: the epilogue as a step of its own, where a tuned plan may choose that; or
+                                       NULL */
+};
+
+/* A product at one batch size (CUDA). */
+struct product {
+    int step;
+    int64_t rows;
+    const char *text;               /* sizes, types and places: all that a tuned plan depends on */
+    size_t first_lock, lock_count;  /* its tuned plans, of plan.locks */
+};
+
+/* A kind of device that tuned plans are for. */
+struct plan_device {
+    const char *name;
+    int multiprocessors;
+    size_t library;                 /* cuBLASLt: 10000 * major + 100 * minor + patch */
+};
+
+/* A tuned plan for one device, as the plan file has it. */
+struct lock {
+    int device;                     /* of plan.plan_devices */
+    const struct mlp_plan_entry *entry;
 };
 
 struct plan_port {
@@ -117,6 +140,10 @@ struct plan {
     VEC(struct buffer) buffers;
     VEC(struct packed) params;
     VEC(struct step) steps;
+    VEC(struct product) products;   /* by batch size, then by step */
+    VEC(struct plan_device) plan_devices;
+    VEC(struct lock) locks;         /* those of one product side by side */
+    bool locked;                    /* --locked: the program, too, insists on its plans */
     int64_t arena_bytes;            /* of the buffers in the arena */
     int64_t weights_bytes;          /* of the packed parameters, without the header */
     uint64_t weights_layout;        /* checksum of the packed parameters' names, types, sizes and offsets */

@@ -213,7 +213,7 @@ static bool compile_all(struct job *job, const struct outputs *sources, bool wit
     if (job->plan->target != TARGET_CUDA || glob(arena_format(job->arena, "%s/cuda*.c", job->runtime), 0, NULL, &found))
         return good;
     for (size_t i = 0; good && i < found.gl_pathc; i++) {
-        if (has_product(job->plan) || !ends_with(found.gl_pathv[i], "/cuda_gemm.c"))
+        if (has_product(job->plan) || !strstr(found.gl_pathv[i], "/cuda_gemm"))
             good = compile(job, arena_copy(job->arena, found.gl_pathv[i], strlen(found.gl_pathv[i])));
     }
     globfree(&found);

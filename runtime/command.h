@@ -13,7 +13,8 @@ enum mlp_exit {
 };
 
 typedef enum mlp_mode {
-    MLP_MODE_RUN, MLP_MODE_INFO, MLP_MODE_VERIFY, MLP_MODE_BENCH, MLP_MODE_PROFILE, MLP_MODE_HELP, MLP_MODE_VERSION
+    MLP_MODE_RUN, MLP_MODE_INFO, MLP_MODE_VERIFY, MLP_MODE_BENCH, MLP_MODE_PROFILE, MLP_MODE_TUNE, MLP_MODE_HELP,
+    MLP_MODE_VERSION
 } mlp_mode;
 
 typedef struct mlp_command {
@@ -23,6 +24,8 @@ typedef struct mlp_command {
     const char **inputs, **outputs; /* the file of each port, or NULL */
     size_t batch;                   /* --batch, or 0 */
     int json;
+    const char *plan;               /* --tune */
+    size_t seconds;                 /* --seconds, or 0 */
     mlp_options options;
 } mlp_command;
 
@@ -39,11 +42,15 @@ void *mlp_take(const mlp_command *command, size_t count, size_t size);
 int mlp_options_parse(mlp_command *command, int argc, char **argv);
 void mlp_options_help(const mlp_command *command);
 
-/* One file each: the modes. Each returns the exit status; the network is ready for all but info. */
+/* program.c: makes the network ready, or says why not; notes plans that are not used. Returns the exit status. */
+int mlp_open_network(const mlp_command *command);
+
+/* One file each: the modes. Each returns the exit status; the network is ready for all but info and tune. */
 int mlp_run_files(const mlp_command *command);
 int mlp_info(const mlp_command *command);
 int mlp_verify(const mlp_command *command);
 int mlp_bench(const mlp_command *command);
 int mlp_profile(const mlp_command *command);
+int mlp_tune(const mlp_command *command);
 
 #endif

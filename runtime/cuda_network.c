@@ -300,6 +300,7 @@ static mlp_status init_entered(mlp_cuda *cuda, const mlp_options *options)
     int before = 0;
     if (cuda->network.ready)
         return mlp_fail(&cuda->network, MLP_BAD_ARGUMENT, "init was called twice without close");
+    cuda->locked = options && options->locked ? options->locked > 0 : cuda->config->locked;
     MLP_TRY(find_device(cuda, options ? options->device : 0));
     MLP_TRY(enter_device(cuda, &before));
     mlp_status status = set_up(cuda, options ? options->weights : NULL);

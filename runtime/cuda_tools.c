@@ -126,6 +126,8 @@ static mlp_status describe_device(mlp_cuda *cuda, mlp_device_info *info)
     CHECK(cudaRuntimeGetVersion(&info->runtime));
     if (cuda->config->gemm_calls)
         info->library = cuda->config->gemm_calls->version();
+    for (size_t i = 0; i < cuda->config->gemm_count; i++)
+        info->plans[cuda->config->plans[i].state]++;
     return MLP_OK;
 }
 
@@ -135,6 +137,27 @@ mlp_status mlp_cuda_describe(mlp_cuda *cuda, const mlp_cuda_config *config, mlp_
     describe_network(config, info);
     MLP_TRY(mlp_cuda_enter(cuda, &before));
     mlp_status status = describe_device(cuda, info);
+    mlp_cuda_leave(cuda, before);
+    return status;
+}
+
+/* ---- The plan of a step ---- */
+
+static mlp_status describe_plan(mlp_cuda *cuda, size_t batch, size_t step, mlp_plan_info *info)
+{
+    const mlp_cuda_config *config = cuda->config;
+    if (batch >= config->batch_count || step >= config->step_count || config->steps[step].launch)
+        return mlp_fail(&cuda->network, MLP_BAD_ARGUMENT, "step %zu of batch size %zu is no product", step, batch);
+    return config->gemm_calls->describe(
+        cuda, batch * (config->gemm_count / config->batch_count) + config->steps[step].gemm, info);
+}
+
+mlp_status mlp_cuda_describe_plan(mlp_cuda *cuda, size_t batch, size_t step, mlp_plan_info *info)
+{
+    int before = 0;
+    memset(info, 0, sizeof *info);
+    MLP_TRY(mlp_cuda_enter(cuda, &before));
+    mlp_status status = describe_plan(cuda, batch, step, info);
     mlp_cuda_leave(cuda, before);
     return status;
 }

@@ -49,8 +49,6 @@ static void print_device_memory(const mlp_device_info *device)
     if (device->workspace_bytes)
         printf(", %zu of them workspace of the products", device->workspace_bytes);
     printf("; %zu pinned on the host\n", device->staging_bytes);
-    if (device->products)
-        printf("%-9s%zu: cuBLASLt heuristic, asked once at start\n", "plans", device->products);
 }
 
 static void print_device(const mlp_device_info *device)
@@ -63,6 +61,62 @@ static void print_device(const mlp_device_info *device)
     printf("\n");
 }
 
+/* ---- Plans of products ---- */
+
+static void print_algorithm(const mlp_plan_info *plan)
+{
+    const mlp_algorithm *a = &plan->algorithm;
+    printf("id %d, tile %u, stages %u, split %u, swizzle %u, custom %u, cluster %u", a->id, a->tile, a->stages,
+           a->split_k, a->swizzle, a->custom, a->cluster);
+    if (plan->apart)
+        printf(", epilogue apart");
+}
+
+static void print_gain(const mlp_plan_info *plan)
+{
+    const mlp_plan_times *times = &plan->times;
+    if (plan->state == MLP_PLAN_LOCKED && times->warm == times->first_warm && times->cold == times->first_cold)
+        printf("; when tuned %.2f us, cold %.2f: the first choice", times->warm, times->cold);
+    else if (plan->state == MLP_PLAN_LOCKED)
+        printf("; when tuned %.2f us, cold %.2f, for %.2f and %.2f of the first choice (%.1f and %.1f %% less)",
+               times->warm, times->cold, times->first_warm, times->first_cold,
+               100 * (1 - times->warm / times->first_warm), 100 * (1 - times->cold / times->first_cold));
+    else if (plan->device)
+        printf("; the plan is %s (%s, %d multiprocessors, cuBLASLt %zu.%zu.%zu)", mlp_plan_state_text(plan->state),
+               plan->device, plan->multiprocessors, plan->library / 10000, plan->library / 100 % 100,
+               plan->library % 100);
+    printf("\n");
+}
+
+static void print_plan(const mlp_model *model, size_t batch, size_t step)
+{
+    mlp_plan_info plan;
+    if (model->describe_plan(batch, step, &plan) != MLP_OK)
+        return;                     /* no product */
+    printf("%10zu  %4zu  %-9s  ", model->batches[batch], step + 1,
+           plan.state == MLP_PLAN_LOCKED ? "locked" : "heuristic");
+    print_algorithm(&plan);
+    print_gain(&plan);
+}
+
+static void print_plans(const mlp_model *model, const mlp_device_info *device)
+{
+    size_t locked = device->plans[MLP_PLAN_LOCKED];
+    if (!device->products)
+        return;
+    printf("%-9s%zu locked; %zu by cuBLASLt's heuristic, asked once at start", "plans", locked,
+           device->products - locked);
+    for (int state = MLP_PLAN_LOCKED + 1; state < MLP_PLAN_STATES; state++) {
+        if (device->plans[state])
+            printf("; %zu %s", device->plans[state], mlp_plan_state_text((mlp_plan_state)state));
+    }
+    printf("\n\n%10s  step  plan\n", "rows");
+    for (size_t i = 0; i < model->batch_count; i++) {
+        for (size_t j = 0; j < model->step_count; j++)
+            print_plan(model, i, j);
+    }
+}
+
 /* A machine without a device is no error here. */
 static void print_on_device(const mlp_command *command)
 {
@@ -73,10 +127,12 @@ static void print_on_device(const mlp_command *command)
     mlp_status status = model->init(&command->options);
     if (status == MLP_OK)
         status = model->describe(&device);
-    if (status == MLP_OK)
+    if (status == MLP_OK) {
         print_device(&device);
-    else
+        print_plans(model, &device);
+    } else {
         printf("%-9s%s\n", "device", model->error());
+    }
     model->close();
 }
 

@@ -47,10 +47,31 @@ typedef enum mlp_epilogue {
     MLP_EPILOGUE_GELU_BIAS
 } mlp_epilogue;
 
+/* Starts a generated kernel; returns an error of the CUDA runtime. */
+typedef int mlp_cuda_launch(unsigned char *arena, int64_t rows, void *stream);
+
+/* A kind of device, with the version of cuBLASLt, for which plans were tuned. */
+typedef struct mlp_plan_device {
+    const char *name;               /* as the CUDA runtime names it */
+    int multiprocessors;
+    size_t library;                 /* 10000 * major + 100 * minor + patch */
+} mlp_plan_device;
+
+/* A tuned plan of one product for one kind of device, from a plan file. */
+typedef struct mlp_locked_plan {
+    const mlp_plan_device *device;
+    int apart;                      /* the epilogue is the kernel mlp_gemm.apart */
+    mlp_algorithm algorithm;        /* readable, and as the library keeps it: */
+    uint64_t bytes[8];
+    uint64_t workspace;             /* bytes */
+    mlp_plan_times times;           /* as the tuner measured */
+} mlp_locked_plan;
+
 /* D = epilogue(A' B + beta C + bias), column-major: A is the weight (k x m), B the operand (k x n), C the residual and
  * D the result (m x n). A row of the tensor is a column of the matrix, so that the bias has one number per row of D. */
 typedef struct mlp_gemm {
     const char *step;
+    const char *product;            /* all that a plan depends on, as plan files write it */
     int64_t m, n, k;                /* columns out, rows, columns in */
     mlp_matrix a, b, c, d;          /* c equals d where beta is 0: it is not read */
     float beta;
@@ -58,12 +79,18 @@ typedef struct mlp_gemm {
     mlp_epilogue epilogue;
     size_t bias;                    /* where the epilogue has one: bytes into the arena */
     mlp_dtype bias_dtype;
+    mlp_cuda_launch *apart;         /* the epilogue as a kernel on D, where a plan may choose that; or NULL */
+    const mlp_locked_plan *locked;  /* for any devices */
+    size_t locked_count;
 } mlp_gemm;
 
 /* What cuBLASLt needs to run one: its descriptors and the algorithm, in its own form. Made once, by init. */
 typedef struct mlp_gemm_plan {
     uint64_t operation[32], a[8], b[8], c[8], d[8], algorithm[8];
     uint64_t workspace;             /* bytes of it that the algorithm asks for */
+    mlp_cuda_launch *apart;         /* what follows the product, or NULL */
+    mlp_plan_state state;
+    const mlp_locked_plan *locked;  /* the plan that is used, or that could not be used, or NULL */
 } mlp_gemm_plan;
 
 /* Products as a whole: descriptors, layouts and algorithms of all of them are made by open. */
@@ -71,7 +98,8 @@ typedef struct mlp_gemm_calls {
     mlp_status (*open)(mlp_cuda *cuda);
     mlp_status (*run)(mlp_cuda *cuda, size_t gemm);
     void (*close)(mlp_cuda *cuda);
-    size_t (*version)(void);        /* of the library */
+    size_t (*version)(void);        /* of the library: 10000 * major + 100 * minor + patch */
+    mlp_status (*describe)(mlp_cuda *cuda, size_t gemm, mlp_plan_info *info);
 } mlp_gemm_calls;
 extern const mlp_gemm_calls mlp_gemms;
 
@@ -84,9 +112,6 @@ typedef struct mlp_cuda_port {
     size_t element;                 /* bytes of an element */
     size_t staging;                 /* bytes into the pinned memory through which host rows go */
 } mlp_cuda_port;
-
-/* Starts a generated kernel; returns an error of the CUDA runtime. */
-typedef int mlp_cuda_launch(unsigned char *arena, int64_t rows, void *stream);
 
 typedef struct mlp_cuda_step {
     const char *name;
@@ -112,6 +137,7 @@ typedef struct mlp_cuda_config {
     const mlp_gemm *gemms;          /* those of the first batch size, those of the second, ... */
     mlp_gemm_plan *plans;           /* one for each gemm, filled by init */
     size_t gemm_count;              /* of all batch sizes together */
+    int locked;                     /* built with --locked: a product whose plan cannot be used is an error */
     const mlp_gemm_calls *gemm_calls;   /* &mlp_gemms; NULL where there is no product: then cuBLASLt is not linked */
     int (*find_arena)(void **arena);    /* address of the static arena; NULL: init allocates it */
     size_t workspace;               /* where it begins in the arena */
@@ -127,6 +153,7 @@ struct mlp_cuda {
     mlp_network network;
     const mlp_cuda_config *config;
     int device;
+    int locked;                     /* insists on its plans */
     int uploaded;                   /* the arena holds weights */
     unsigned char *arena;
     unsigned char *staging;         /* pinned host memory */
@@ -162,6 +189,8 @@ mlp_status mlp_cuda_read(mlp_cuda *cuda, size_t offset, size_t bytes, void *to);
 
 mlp_status mlp_cuda_time_step(mlp_cuda *cuda, size_t step, size_t repeats, mlp_step_time *time);
 mlp_status mlp_cuda_describe(mlp_cuda *cuda, const mlp_cuda_config *config, mlp_device_info *info);
+mlp_status mlp_cuda_describe_plan(mlp_cuda *cuda, size_t batch, size_t step, mlp_plan_info *info);
+mlp_status mlp_cuda_tune(mlp_cuda *cuda, const struct mlp_tuning *tuning);
 
 /* ---- Between the runtime's files ---- */
 

@@ -49,7 +49,8 @@ const char *mlp_status_text(mlp_status status);
 
 typedef struct mlp_options {
     int device;                     /* CUDA device index; ignored by the CPU target */
-    int locked;                     /* not 0: a product whose locked plan cannot be used is an error */
+    int locked;                     /* 1: a product whose locked plan cannot be used is an error; 0: only if the network
+                                       was built with --locked; -1: never, the heuristic chooses instead */
     const char *weights;            /* a packed weights file to read at init, or NULL */
 } mlp_options;
 
@@ -135,6 +136,43 @@ typedef struct mlp_algorithm {
     unsigned tile, stages, split_k, reduction, swizzle, custom, inner_shape, cluster;
 } mlp_algorithm;
 
+/* Where the algorithm of a product comes from. In all states but MLP_PLAN_LOCKED it is the heuristic's, asked at
+ * start, because the plan that was compiled in ... */
+typedef enum mlp_plan_state {
+    MLP_PLAN_HEURISTIC,             /* does not exist */
+    MLP_PLAN_LOCKED,                /* is used */
+    MLP_PLAN_FOREIGN,               /* is for another kind of device */
+    MLP_PLAN_STALE,                 /* is for another version of cuBLASLt */
+    MLP_PLAN_DAMAGED,               /* has attributes and bytes that are not the same algorithm */
+    MLP_PLAN_REFUSED,               /* is not accepted by cuBLASLt for this product */
+    MLP_PLAN_STATES
+} mlp_plan_state;
+
+/* "stale: tuned with another version of cuBLASLt". */
+const char *mlp_plan_state_text(mlp_plan_state state);
+
+/* The times of a product on the device, medians in microseconds: warm with what it reads in the L2 cache where that
+ * fits, cold after the cache was flushed. */
+typedef struct mlp_plan_times {
+    double warm, cold;              /* of the plan */
+    double first_warm, first_cold;  /* of the first choice of the library's heuristic */
+    double listed_warm;             /* of the best of all that the heuristic lists */
+} mlp_plan_times;
+
+/* The plan of a step at one batch size. */
+typedef struct mlp_plan_info {
+    mlp_plan_state state;
+    int apart;                      /* the epilogue is a kernel of its own */
+    mlp_algorithm algorithm;        /* the one in use */
+    uint64_t workspace;             /* bytes that it needs */
+    mlp_plan_times times;           /* of a locked plan, as the tuner measured; else 0 */
+    const char *device;             /* what the plan compiled in was tuned on, or NULL */
+    int multiprocessors;
+    size_t library;
+} mlp_plan_info;
+
+struct mlp_tuning;                  /* mlp_tuning.h */
+
 /* What a GPU needs for a step, or for all of them. */
 typedef struct mlp_step_time {
     double seconds;                 /* repeated without pause, so that what it reads is in the caches where it fits */
@@ -146,12 +184,13 @@ typedef struct mlp_device_info {
     int arena_static;               /* an array of the program; else init allocates it */
     size_t workspace_bytes;         /* of the products */
     size_t staging_bytes;           /* pinned host memory */
-    size_t products;                /* plans of products, for all batch sizes together */
+    size_t products;                /* of all batch sizes together */
     /* The rest is known from init on. */
     char name[256];
     int device, multiprocessors;
     int driver, runtime;            /* CUDA versions: 1000 * major + 10 * minor */
     size_t library;                 /* cuBLASLt: 10000 * major + 100 * minor + patch; 0 where there is no product */
+    size_t plans[MLP_PLAN_STATES];  /* products by where their algorithm comes from */
 } mlp_device_info;
 
 typedef struct mlp_model {
@@ -192,6 +231,9 @@ typedef struct mlp_model {
      * step_count, of all in a row, as a run launches them. */
     mlp_status (*time_step)(size_t step, size_t repeats, mlp_step_time *time);
     mlp_status (*describe)(mlp_device_info *info);      /* before init, MLP_NOT_READY after filling the first part */
+    /* After init; MLP_BAD_ARGUMENT for a step that is no product. `batch`: index of a batch size. */
+    mlp_status (*describe_plan)(size_t batch, size_t step, mlp_plan_info *info);
+    mlp_status (*tune)(const struct mlp_tuning *tuning);    /* NULL where there is no product */
 } mlp_model;
 
 /* A ready-made main() for any network: see `--help` of a generated program. Returns the exit status. */

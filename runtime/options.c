@@ -101,9 +101,23 @@ static int take_device(struct parser *parser, const char *text)
 
 static int take_tune(struct parser *parser, const char *text)
 {
+    parser->command->plan = text;
+    return choose(parser, "--tune", MLP_MODE_TUNE);
+}
+
+static int take_seconds(struct parser *parser, const char *text)
+{
+    long value;
+    int status = number(parser, "--seconds", text, 1, &value);
+    parser->command->seconds = status ? 0 : (size_t)value;
+    return status;
+}
+
+static int take_locked(struct parser *parser, const char *text)
+{
     (void)text;
-    return mlp_complain(parser->command, MLP_EXIT_USAGE, "--tune: there is nothing to tune in this program%s",
-                        parser->command->model->target == MLP_CPU ? ", it runs on the CPU" : "");
+    parser->command->options.locked = 1;
+    return 0;
 }
 
 static int take_help(struct parser *parser, const char *text)
@@ -133,7 +147,9 @@ static const struct option {
     {"--json", NULL, take_json, "with --bench: print one JSON object"},
     {"--weights", "FILE", take_weights, "read packed weights from FILE"},
     {"--device", "N", take_device, "use GPU number N; a program for the CPU ignores it"},
-    {"--tune", "FILE", take_tune, NULL},
+    {"--tune", "FILE", take_tune, "search the fastest plan of every product on this GPU, and keep them in FILE"},
+    {"--seconds", "N", take_seconds, "with --tune: take about so long (60 unless told)"},
+    {"--locked", NULL, take_locked, "a product whose compiled-in plan cannot be used is an error"},
     {"--help", NULL, take_help, "print this; so does -h"},
     {"-h", NULL, take_help, NULL},
     {"--version", NULL, take_version, "print what the program was made from"},
@@ -354,6 +370,8 @@ static int check(struct parser *parser)
     const mlp_mode mode = command->mode;
     if (command->json && mode != MLP_MODE_BENCH)
         return mlp_complain(command, MLP_EXIT_USAGE, "--json goes with --bench");
+    if (command->seconds && mode != MLP_MODE_TUNE)
+        return mlp_complain(command, MLP_EXIT_USAGE, "--seconds goes with --tune");
     if (parser->batch && mode != MLP_MODE_BENCH && mode != MLP_MODE_PROFILE)
         return mlp_complain(command, MLP_EXIT_USAGE, "--batch goes with --bench or --profile");
     if (mode != MLP_MODE_RUN && mode != MLP_MODE_VERIFY && (parser->named || parser->file_count))

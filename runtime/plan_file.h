@@ -10,14 +10,6 @@
 
 #include "mlp_runtime.h"
 
-/* The times of a product on the device, medians in microseconds: warm with what it reads in the L2 cache where that
- * fits, cold after the cache was flushed. */
-typedef struct mlp_plan_times {
-    double warm, cold;              /* of the plan */
-    double first_warm, first_cold;  /* of the first choice of the library's heuristic */
-    double listed_warm;             /* of the best of all that the heuristic lists */
-} mlp_plan_times;
-
 typedef struct mlp_plan_entry {
     const char *device;             /* "NVIDIA H200", as the CUDA runtime names it */
     int multiprocessors;
@@ -45,7 +37,8 @@ typedef struct mlp_plan_error {
  * of its lines. */
 int mlp_plan_file_parse(const char *text, size_t length, mlp_plan_file *file, mlp_plan_error *error);
 
-/* Puts a copy of the entry in its place, instead of one for the same device, library and product. 0: no memory. */
+/* Puts a copy of the entry, texts included, in its place, instead of one for the same device, library and product. 0: no
+ * memory, or an entry that the file cannot hold. */
 int mlp_plan_file_add(mlp_plan_file *file, const mlp_plan_entry *entry);
 
 /* The text of the whole file, for the caller to free; NULL: no memory. */

@@ -18,13 +18,37 @@ static int weights_forgotten(const mlp_command *command)
     return model->weights_bytes && !model->weights_embedded && !command->options.weights;
 }
 
-static int with_network(const mlp_command *command, int (*mode)(const mlp_command *))
+/* A plan that was compiled in and is not used is never passed over in silence. */
+static void tell_unused_plans(const mlp_command *command)
+{
+    mlp_device_info device;
+    if (!command->model->describe || command->model->describe(&device) != MLP_OK)
+        return;
+    for (int state = MLP_PLAN_LOCKED + 1; state < MLP_PLAN_STATES; state++) {
+        if (device.plans[state])
+            mlp_complain(command, 0, "note: %zu of %zu plans not used, cuBLASLt's first choice instead: %s",
+                         device.plans[state], device.products, mlp_plan_state_text((mlp_plan_state)state));
+    }
+}
+
+int mlp_open_network(const mlp_command *command)
 {
     if (weights_forgotten(command))
         return mlp_complain(command, MLP_EXIT_FAILED,
                             "no weights: give --weights FILE (a packed file; mlpc --weights=external makes one)");
     mlp_status status = command->model->init(&command->options);
-    int code = status == MLP_OK ? mode(command) : mlp_complain_model(command, status);
+    if (status != MLP_OK)
+        return mlp_complain_model(command, status);
+    if (command->options.locked >= 0)
+        tell_unused_plans(command);
+    return MLP_EXIT_DONE;
+}
+
+static int with_network(const mlp_command *command, int (*mode)(const mlp_command *))
+{
+    int code = mlp_open_network(command);
+    if (code == MLP_EXIT_DONE)
+        code = mode(command);
     command->model->close();
     return code;
 }
@@ -46,6 +70,8 @@ static int dispatch(const mlp_command *command)
         return with_network(command, mlp_bench);
     case MLP_MODE_PROFILE:
         return with_network(command, mlp_profile);
+    case MLP_MODE_TUNE:
+        return mlp_tune(command);
     case MLP_MODE_RUN:
         break;
     }

@@ -1,4 +1,4 @@
-/* A status turned into words. */
+/* A status, and the state of a plan, turned into words. */
 #include "mlp_runtime.h"
 
 static const char *const texts[] = {
@@ -23,4 +23,17 @@ const char *mlp_status_text(mlp_status status)
     if ((size_t)status >= sizeof texts / sizeof *texts)
         return "unknown status";
     return texts[status];
+}
+
+const char *mlp_plan_state_text(mlp_plan_state state)
+{
+    static const char *const states[MLP_PLAN_STATES] = {
+        [MLP_PLAN_HEURISTIC] = "missing: none was compiled in",
+        [MLP_PLAN_LOCKED] = "locked",
+        [MLP_PLAN_FOREIGN] = "foreign: tuned on another kind of device",
+        [MLP_PLAN_STALE] = "stale: tuned with another version of cuBLASLt",
+        [MLP_PLAN_DAMAGED] = "damaged: its attributes do not give its bytes",
+        [MLP_PLAN_REFUSED] = "refused: cuBLASLt does not take it for this product",
+    };
+    return (size_t)state < MLP_PLAN_STATES ? states[state] : "unknown";
 }

@@ -115,6 +115,13 @@ for spec in tests/networks/*.mlp; do
         emit_awkward "$spec" $type
     done
 done
+
+# The ladder, for plans.sh: it is compiled there, since its weights are larger than all of this.
+mkdir "$folder/tests"
+cp "$(dirname "$mlpc")/mlpc-static" "$folder/mlpc"
+cp -r specs/ladder "$folder/ladder"
+cp tests/gpu/plans.sh tests/gpu/plans.c "$folder/tests"
+
 mkdir "$folder/interface"
 "$mlpc" --target=cuda -o "$folder/interface" specs/digits.mlp
 "$mlpc" --target=cuda --weights=external -o "$folder/interface/external" specs/digits.mlp

@@ -302,4 +302,6 @@ const mlp_model digits_model = {
     .read_weights = read_weights,
     .time_step = NULL,
     .describe = NULL,
+    .describe_plan = NULL,
+    .tune = NULL,
 };

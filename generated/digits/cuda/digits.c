@@ -13,6 +13,9 @@ MLP_EXTERN const unsigned char digits_packed[]; /* digits_weights.S */
 
 /* digits.cu: the arena, and the generated kernels. */
 MLP_EXTERN MLP_HIDDEN int digits_arena(void **arena);
+MLP_EXTERN MLP_HIDDEN int digits_step_0_h1_epilogue(unsigned char *arena, int64_t rows, void *stream);
+MLP_EXTERN MLP_HIDDEN int digits_step_1_h2_epilogue(unsigned char *arena, int64_t rows, void *stream);
+MLP_EXTERN MLP_HIDDEN int digits_step_2_fc3_epilogue(unsigned char *arena, int64_t rows, void *stream);
 MLP_EXTERN MLP_HIDDEN int digits_step_3_y(unsigned char *arena, int64_t rows, void *stream);
 
 /* ---- Products, by step and batch size: D = epilogue(A' B + beta C + bias), column-major ---- */
@@ -31,6 +34,7 @@ static const mlp_gemm gemms[GEMM_COUNT] = {
     /* step_0_h1_b1: h1 = relu(linear(x, fc1)) -- digits.mlp:7 */
     {
         .step = "h1",
+        .product = "m=128 n=1 k=64 a=f32/64 b=f32/64 d=f32/128 compute=f32 epilogue=relu_bias bias=f32 align=256/256/256/256",
         .m = 128, .n = 1, .k = 64,
         .a = {.offset = WEIGHTS + 0, .ld = 64, .dtype = MLP_F32},
         .b = {.offset = VALUES + 0, .ld = 64, .dtype = MLP_F32},
@@ -41,10 +45,14 @@ static const mlp_gemm gemms[GEMM_COUNT] = {
         .epilogue = MLP_EPILOGUE_RELU_BIAS,
         .bias = WEIGHTS + 32768,
         .bias_dtype = MLP_F32,
+        .apart = digits_step_0_h1_epilogue,
+        .locked = NULL,
+        .locked_count = 0,
     },
     /* step_1_h2_b1: h2 = relu(linear(h1, fc2)) -- digits.mlp:8 */
     {
         .step = "h2",
+        .product = "m=64 n=1 k=128 a=f32/128 b=f32/128 d=f32/64 compute=f32 epilogue=relu_bias bias=f32 align=256/256/256/256",
         .m = 64, .n = 1, .k = 128,
         .a = {.offset = WEIGHTS + 33280, .ld = 128, .dtype = MLP_F32},
         .b = {.offset = VALUES + 184320, .ld = 128, .dtype = MLP_F32},
@@ -55,10 +63,14 @@ static const mlp_gemm gemms[GEMM_COUNT] = {
         .epilogue = MLP_EPILOGUE_RELU_BIAS,
         .bias = WEIGHTS + 66048,
         .bias_dtype = MLP_F32,
+        .apart = digits_step_1_h2_epilogue,
+        .locked = NULL,
+        .locked_count = 0,
     },
     /* step_2_fc3_b1: fc3 = linear(h2, fc3) -- digits.mlp:9 */
     {
         .step = "fc3",
+        .product = "m=12 n=1 k=64 a=f32/64 b=f32/64 d=f32/12 compute=f32 epilogue=bias bias=f32 align=256/256/256/256",
         .m = 12, .n = 1, .k = 64, /* 10 columns from 64, the rest zeros */
         .a = {.offset = WEIGHTS + 66304, .ld = 64, .dtype = MLP_F32},
         .b = {.offset = VALUES + 92160, .ld = 64, .dtype = MLP_F32},
@@ -69,10 +81,14 @@ static const mlp_gemm gemms[GEMM_COUNT] = {
         .epilogue = MLP_EPILOGUE_BIAS,
         .bias = WEIGHTS + 69376,
         .bias_dtype = MLP_F32,
+        .apart = digits_step_2_fc3_epilogue,
+        .locked = NULL,
+        .locked_count = 0,
     },
     /* step_0_h1_b360: h1 = relu(linear(x, fc1)) -- digits.mlp:7 */
     {
         .step = "h1",
+        .product = "m=128 n=360 k=64 a=f32/64 b=f32/64 d=f32/128 compute=f32 epilogue=relu_bias bias=f32 align=256/256/256/256",
         .m = 128, .n = 360, .k = 64,
         .a = {.offset = WEIGHTS + 0, .ld = 64, .dtype = MLP_F32},
         .b = {.offset = VALUES + 0, .ld = 64, .dtype = MLP_F32},
@@ -83,10 +99,14 @@ static const mlp_gemm gemms[GEMM_COUNT] = {
         .epilogue = MLP_EPILOGUE_RELU_BIAS,
         .bias = WEIGHTS + 32768,
         .bias_dtype = MLP_F32,
+        .apart = digits_step_0_h1_epilogue,
+        .locked = NULL,
+        .locked_count = 0,
     },
     /* step_1_h2_b360: h2 = relu(linear(h1, fc2)) -- digits.mlp:8 */
     {
         .step = "h2",
+        .product = "m=64 n=360 k=128 a=f32/128 b=f32/128 d=f32/64 compute=f32 epilogue=relu_bias bias=f32 align=256/256/256/256",
         .m = 64, .n = 360, .k = 128,
         .a = {.offset = WEIGHTS + 33280, .ld = 128, .dtype = MLP_F32},
         .b = {.offset = VALUES + 184320, .ld = 128, .dtype = MLP_F32},
@@ -97,10 +117,14 @@ static const mlp_gemm gemms[GEMM_COUNT] = {
         .epilogue = MLP_EPILOGUE_RELU_BIAS,
         .bias = WEIGHTS + 66048,
         .bias_dtype = MLP_F32,
+        .apart = digits_step_1_h2_epilogue,
+        .locked = NULL,
+        .locked_count = 0,
     },
     /* step_2_fc3_b360: fc3 = linear(h2, fc3) -- digits.mlp:9 */
     {
         .step = "fc3",
+        .product = "m=12 n=360 k=64 a=f32/64 b=f32/64 d=f32/12 compute=f32 epilogue=bias bias=f32 align=256/256/256/256",
         .m = 12, .n = 360, .k = 64, /* 10 columns from 64, the rest zeros */
         .a = {.offset = WEIGHTS + 66304, .ld = 64, .dtype = MLP_F32},
         .b = {.offset = VALUES + 92160, .ld = 64, .dtype = MLP_F32},
@@ -111,6 +135,9 @@ static const mlp_gemm gemms[GEMM_COUNT] = {
         .epilogue = MLP_EPILOGUE_BIAS,
         .bias = WEIGHTS + 69376,
         .bias_dtype = MLP_F32,
+        .apart = digits_step_2_fc3_epilogue,
+        .locked = NULL,
+        .locked_count = 0,
     },
 };
 
@@ -180,6 +207,7 @@ static const mlp_cuda_config config = {
     .gemms = gemms,
     .plans = plans,
     .gemm_count = GEMM_COUNT,
+    .locked = 0,
     .gemm_calls = &mlp_gemms,
     .find_arena = digits_arena,
     .workspace = 438272,
@@ -266,6 +294,16 @@ static mlp_status time_step(size_t step, size_t repeats, mlp_step_time *time)
 static mlp_status describe(mlp_device_info *info)
 {
     return mlp_cuda_describe(&network, &config, info);
+}
+
+static mlp_status describe_plan(size_t batch, size_t step, mlp_plan_info *info)
+{
+    return mlp_cuda_describe_plan(&network, batch, step, info);
+}
+
+static mlp_status tune(const struct mlp_tuning *tuning)
+{
+    return mlp_cuda_tune(&network, tuning);
 }
 
 /* ---- The description of the network, for tools ---- */
@@ -357,4 +395,6 @@ const mlp_model digits_model = {
     .read_weights = read_weights,
     .time_step = time_step,
     .describe = describe,
+    .describe_plan = describe_plan,
+    .tune = tune,
 };

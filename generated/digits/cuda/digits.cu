@@ -14,6 +14,91 @@ extern "C" MLP_HIDDEN int digits_arena(void **at)
     return cudaGetSymbolAddress(at, device_arena);
 }
 
+/* the epilogue of h1, where a plan has it apart -- digits.mlp:7 */
+static __global__ void __launch_bounds__(256) step_0_h1_epilogue(unsigned char *arena, int64_t rows)
+{
+    const float *v_h1 = (const float *)(arena + VALUES + 184320); /* [rows, 128], ld 128 */
+    const float *p_fc1_bias = (const float *)(arena + WEIGHTS + 32768); /* [128] */
+    float *out = (float *)(arena + VALUES + 184320); /* [rows, 128], ld 128 */
+
+    for (uint32_t i = mlp_thread(); i < rows * 32; i += mlp_threads()) {
+        const int64_t row = i / 32;
+        const int column = int(i % 32) * 4;
+        float y[4];
+        float x_h1[4];
+        mlp_load<4, 128>(x_h1, v_h1 + row * 128, column);
+        float w_fc1_bias[4];
+        mlp_load<4, 128>(w_fc1_bias, p_fc1_bias, column);
+        #pragma unroll
+        for (int j = 0; j < 4; j++) {
+            const float t0 = x_h1[j] + w_fc1_bias[j];
+            y[j] = mlp_relu(t0);
+        }
+        mlp_store<4, 128>(out + row * 128, column, y);
+    }
+}
+
+extern "C" MLP_HIDDEN int digits_step_0_h1_epilogue(unsigned char *arena, int64_t rows, void *stream)
+{
+    return mlp_start(step_0_h1_epilogue, rows * 32, 256, arena, rows, stream);
+}
+
+/* the epilogue of h2, where a plan has it apart -- digits.mlp:8 */
+static __global__ void __launch_bounds__(256) step_1_h2_epilogue(unsigned char *arena, int64_t rows)
+{
+    const float *v_h2 = (const float *)(arena + VALUES + 92160); /* [rows, 64], ld 64 */
+    const float *p_fc2_bias = (const float *)(arena + WEIGHTS + 66048); /* [64] */
+    float *out = (float *)(arena + VALUES + 92160); /* [rows, 64], ld 64 */
+
+    for (uint32_t i = mlp_thread(); i < rows * 16; i += mlp_threads()) {
+        const int64_t row = i / 16;
+        const int column = int(i % 16) * 4;
+        float y[4];
+        float x_h2[4];
+        mlp_load<4, 64>(x_h2, v_h2 + row * 64, column);
+        float w_fc2_bias[4];
+        mlp_load<4, 64>(w_fc2_bias, p_fc2_bias, column);
+        #pragma unroll
+        for (int j = 0; j < 4; j++) {
+            const float t0 = x_h2[j] + w_fc2_bias[j];
+            y[j] = mlp_relu(t0);
+        }
+        mlp_store<4, 64>(out + row * 64, column, y);
+    }
+}
+
+extern "C" MLP_HIDDEN int digits_step_1_h2_epilogue(unsigned char *arena, int64_t rows, void *stream)
+{
+    return mlp_start(step_1_h2_epilogue, rows * 16, 256, arena, rows, stream);
+}
+
+/* the epilogue of fc3, where a plan has it apart -- digits.mlp:9 */
+static __global__ void __launch_bounds__(256) step_2_fc3_epilogue(unsigned char *arena, int64_t rows)
+{
+    const float *v_fc3 = (const float *)(arena + VALUES + 351232); /* [rows, 10], ld 12 */
+    const float *p_fc3_bias = (const float *)(arena + WEIGHTS + 69376); /* [10] */
+    float *out = (float *)(arena + VALUES + 351232); /* [rows, 10], ld 12 */
+
+    for (uint32_t i = mlp_thread(); i < rows * 3; i += mlp_threads()) {
+        const int64_t row = i / 3;
+        const int column = int(i % 3) * 4;
+        float y[4];
+        float x_fc3[4];
+        mlp_load<4, 10>(x_fc3, v_fc3 + row * 12, column);
+        float w_fc3_bias[4];
+        mlp_load<4, 10>(w_fc3_bias, p_fc3_bias, column);
+        #pragma unroll
+        for (int j = 0; j < 4; j++)
+            y[j] = x_fc3[j] + w_fc3_bias[j];
+        mlp_store<4, 10>(out + row * 12, column, y);
+    }
+}
+
+extern "C" MLP_HIDDEN int digits_step_2_fc3_epilogue(unsigned char *arena, int64_t rows, void *stream)
+{
+    return mlp_start(step_2_fc3_epilogue, rows * 3, 256, arena, rows, stream);
+}
+
 /* y = softmax(fc3) -- digits.mlp:9 */
 static __global__ void __launch_bounds__(128) step_3_y(unsigned char *arena, int64_t rows)
 {

@@ -305,4 +305,6 @@ const mlp_model gated_ffn_model = {
     .read_weights = read_weights,
     .time_step = NULL,
     .describe = NULL,
+    .describe_plan = NULL,
+    .tune = NULL,
 };

@@ -28,6 +28,7 @@ static const mlp_gemm gemms[GEMM_COUNT] = {
     /* step_1_gate_up_b1: gate_up = linear(n, gate+up) -- gated_ffn.mlp:10 */
     {
         .step = "gate_up",
+        .product = "m=2816 n=1 k=512 a=bf16/512 b=bf16/512 d=bf16/2816 compute=f32 epilogue=default align=256/256/256/256",
         .m = 2816, .n = 1, .k = 512,
         .a = {.offset = WEIGHTS + 2048, .ld = 512, .dtype = MLP_BF16},
         .b = {.offset = VALUES + 540672, .ld = 512, .dtype = MLP_BF16},
@@ -38,10 +39,14 @@ static const mlp_gemm gemms[GEMM_COUNT] = {
         .epilogue = MLP_EPILOGUE_DEFAULT,
         .bias = 0,
         .bias_dtype = MLP_BF16,
+        .apart = NULL,
+        .locked = NULL,
+        .locked_count = 0,
     },
     /* step_3_y_b1: y = x + linear(down_in, down) -- gated_ffn.mlp:12 */
     {
         .step = "y",
+        .product = "m=512 n=1 k=1408 a=bf16/1408 b=bf16/1408 c=bf16/512 d=bf16/512 compute=f32 epilogue=default align=256/256/256/256",
         .m = 512, .n = 1, .k = 1408,
         .a = {.offset = WEIGHTS + 2885632, .ld = 1408, .dtype = MLP_BF16},
         .b = {.offset = VALUES + 425984, .ld = 1408, .dtype = MLP_BF16},
@@ -52,10 +57,14 @@ static const mlp_gemm gemms[GEMM_COUNT] = {
         .epilogue = MLP_EPILOGUE_DEFAULT,
         .bias = 0,
         .bias_dtype = MLP_BF16,
+        .apart = NULL,
+        .locked = NULL,
+        .locked_count = 0,
     },
     /* step_1_gate_up_b64: gate_up = linear(n, gate+up) -- gated_ffn.mlp:10 */
     {
         .step = "gate_up",
+        .product = "m=2816 n=64 k=512 a=bf16/512 b=bf16/512 d=bf16/2816 compute=f32 epilogue=default align=256/256/256/256",
         .m = 2816, .n = 64, .k = 512,
         .a = {.offset = WEIGHTS + 2048, .ld = 512, .dtype = MLP_BF16},
         .b = {.offset = VALUES + 540672, .ld = 512, .dtype = MLP_BF16},
@@ -66,10 +75,14 @@ static const mlp_gemm gemms[GEMM_COUNT] = {
         .epilogue = MLP_EPILOGUE_DEFAULT,
         .bias = 0,
         .bias_dtype = MLP_BF16,
+        .apart = NULL,
+        .locked = NULL,
+        .locked_count = 0,
     },
     /* step_3_y_b64: y = x + linear(down_in, down) -- gated_ffn.mlp:12 */
     {
         .step = "y",
+        .product = "m=512 n=64 k=1408 a=bf16/1408 b=bf16/1408 c=bf16/512 d=bf16/512 compute=f32 epilogue=default align=256/256/256/256",
         .m = 512, .n = 64, .k = 1408,
         .a = {.offset = WEIGHTS + 2885632, .ld = 1408, .dtype = MLP_BF16},
         .b = {.offset = VALUES + 425984, .ld = 1408, .dtype = MLP_BF16},
@@ -80,6 +93,9 @@ static const mlp_gemm gemms[GEMM_COUNT] = {
         .epilogue = MLP_EPILOGUE_DEFAULT,
         .bias = 0,
         .bias_dtype = MLP_BF16,
+        .apart = NULL,
+        .locked = NULL,
+        .locked_count = 0,
     },
 };
 
@@ -149,6 +165,7 @@ static const mlp_cuda_config config = {
     .gemms = gemms,
     .plans = plans,
     .gemm_count = GEMM_COUNT,
+    .locked = 0,
     .gemm_calls = &mlp_gemms,
     .find_arena = gated_ffn_arena,
     .workspace = 4933632,
@@ -235,6 +252,16 @@ static mlp_status time_step(size_t step, size_t repeats, mlp_step_time *time)
 static mlp_status describe(mlp_device_info *info)
 {
     return mlp_cuda_describe(&network, &config, info);
+}
+
+static mlp_status describe_plan(size_t batch, size_t step, mlp_plan_info *info)
+{
+    return mlp_cuda_describe_plan(&network, batch, step, info);
+}
+
+static mlp_status tune(const struct mlp_tuning *tuning)
+{
+    return mlp_cuda_tune(&network, tuning);
 }
 
 /* ---- The description of the network, for tools ---- */
@@ -325,4 +352,6 @@ const mlp_model gated_ffn_model = {
     .read_weights = read_weights,
     .time_step = time_step,
     .describe = describe,
+    .describe_plan = describe_plan,
+    .tune = tune,
 };

@@ -226,6 +226,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t op, const v
     const uint64_t needed = workspace_of(how, what);
     assert(uintptr_t(workspace) % 256 == 0 && workspace_bytes >= needed);
     simulated_submit(cudaGraphNodeTypeKernel, [=] {
+        if (p.faults & HANGS)
+            simulated_hang();
         simulated_spend(time_of(p, what));
         if (needed)
             memset(workspace, 0xff, needed);

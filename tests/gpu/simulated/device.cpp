@@ -7,6 +7,7 @@
  * may be allocated or waited for while a graph is captured, and every thread named in a shuffle's mask must take part
  * in it. */
 #include <ucontext.h>
+#include <unistd.h>
 
 #include <cassert>
 #include <cstdio>
@@ -182,10 +183,19 @@ void simulated_submit(cudaGraphNodeType type, const std::function<void()> &call)
         call();
 }
 
-/* The host waits for the device. */
+static bool hung;
+
+void simulated_hang()
+{
+    hung = true;
+}
+
+/* The host waits for the device, as long as it takes. */
 static cudaError_t wait()
 {
     assert(!capturing);
+    while (hung)
+        pause();
     return cudaSuccess;
 }
 
@@ -354,9 +364,9 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) { return give_back(stream); }
 cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned) { return cudaSuccess; }
 cudaError_t cudaDeviceSynchronize() { return wait(); }
 cudaError_t cudaStreamSynchronize(cudaStream_t) { return wait(); }
-cudaError_t cudaStreamQuery(cudaStream_t) { return wait(); }
+cudaError_t cudaStreamQuery(cudaStream_t) { return hung ? cudaErrorNotReady : wait(); }
 cudaError_t cudaEventSynchronize(cudaEvent_t) { return wait(); }
-cudaError_t cudaEventQuery(cudaEvent_t) { return wait(); }
+cudaError_t cudaEventQuery(cudaEvent_t) { return hung ? cudaErrorNotReady : wait(); }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags)
 {

@@ -23,6 +23,8 @@ void simulated_submit(cudaGraphNodeType type, const std::function<void()> &call)
 void simulated_spend(double microseconds);
 /* Whether a product's operands have left the cache: as much as it holds has been set or copied since the last one. */
 bool simulated_cold();
+/* From now on the device never comes to an end of what it was given. */
+void simulated_hang();
 /* Something was made (1) or given back (-1). */
 void simulated_object(int change);
 

@@ -1,0 +1,79 @@
+#include "locks.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "plan_file.h"
+
+/* ---- Entries that this network needs ---- */
+
+static int device_of(struct plan *plan, const mlp_plan_entry *entry)
+{
+    for (size_t i = 0; i < plan->plan_devices.count; i++) {
+        const struct plan_device *device = &plan->plan_devices.at[i];
+        if (device->multiprocessors == entry->multiprocessors && device->library == entry->library &&
+            !strcmp(device->name, entry->device))
+            return (int)i;
+    }
+    struct plan_device device = {.name = arena_copy(plan->arena, entry->device, strlen(entry->device)),
+                                 .multiprocessors = entry->multiprocessors, .library = entry->library};
+    VEC_PUSH(plan->arena, &plan->plan_devices, device);
+    return (int)plan->plan_devices.count - 1;
+}
+
+/* A copy that outlives the file. */
+static void push_lock(struct plan *plan, const mlp_plan_entry *entry)
+{
+    mlp_plan_entry *copy = ARENA_NEW(plan->arena, mlp_plan_entry);
+    struct lock lock = {.device = device_of(plan, entry), .entry = copy};
+    *copy = *entry;
+    copy->device = plan->plan_devices.at[lock.device].name;
+    copy->product = arena_copy(plan->arena, entry->product, strlen(entry->product));
+    VEC_PUSH(plan->arena, &plan->locks, lock);
+}
+
+/* The same product at another step or batch size has the same plans. */
+static const struct product *same_product(const struct plan *plan, const struct product *product)
+{
+    for (const struct product *one = plan->products.at; one < product; one++) {
+        if (!strcmp(one->text, product->text))
+            return one;
+    }
+    return NULL;
+}
+
+static void lock_product(struct plan *plan, struct product *product, const mlp_plan_file *file)
+{
+    const struct product *same = same_product(plan, product);
+    product->first_lock = same ? same->first_lock : plan->locks.count;
+    for (size_t i = 0; !same && i < file->count; i++) {
+        const mlp_plan_entry *entry = &file->entries[i];
+        bool possible = !entry->apart || plan->steps.at[product->step].apart;
+        if (possible && !strcmp(entry->product, product->text))
+            push_lock(plan, entry);
+    }
+    product->lock_count = same ? same->lock_count : plan->locks.count - product->first_lock;
+}
+
+/* ---- The file ---- */
+
+bool locks_read(struct plan *plan, const char *path, const char *text, size_t length)
+{
+    mlp_plan_file file;
+    mlp_plan_error error;
+    bool good = mlp_plan_file_parse(text, length, &file, &error);
+    if (!good)
+        fprintf(stderr, "%s:%zu: error: %s [plan-file]\n", path, error.line, error.text);
+    for (size_t i = 0; good && i < plan->products.count; i++)
+        lock_product(plan, &plan->products.at[i], &file);
+    mlp_plan_file_free(&file);
+    return good;
+}
+
+size_t locks_missing(const struct plan *plan)
+{
+    size_t missing = 0;
+    for (size_t i = 0; i < plan->products.count; i++)
+        missing += plan->products.at[i].lock_count == 0;
+    return missing;
+}

@@ -1,0 +1,13 @@
+/* Tuned plans from a plan file, put beside the products that they are for. */
+#ifndef MLPC_LOCKS_H
+#define MLPC_LOCKS_H
+
+#include "plan.h"
+
+/* Reads the text of a plan file and fills plan->locks. False after a message that names the line of the file. */
+bool locks_read(struct plan *plan, const char *path, const char *text, size_t length);
+
+/* How many products have no plan for any device. */
+size_t locks_missing(const struct plan *plan);
+
+#endif
