@@ -16,6 +16,7 @@ enum {
     MOST_IDS = 64,
     MOST_VALUES = 1024,             /* of one attribute */
     EXPANDED = 8,                   /* of the fastest, whose neighbours are tried */
+    SHORTEST_PART = 16,             /* of a split sum */
     DRAWS = 4000,                   /* at random, before the search looks whether its time is over */
 };
 
@@ -101,6 +102,12 @@ void mlp_candidates_free(mlp_candidates *candidates)
     memset(candidates, 0, sizeof *candidates);
 }
 
+/* With parts shorter than one step of the tensor cores kernels were seen to hang. */
+static int splits_too_much(const mlp_gemm *gemm, const mlp_algorithm *attributes)
+{
+    return attributes->split_k > 1 && gemm->k / SHORTEST_PART < (int64_t)attributes->split_k;
+}
+
 static int has_hung(const mlp_tuner *tuner, const mlp_algorithm *attributes, int apart)
 {
     for (size_t i = 0; i < tuner->tuning->hung_count; i++) {
@@ -119,7 +126,7 @@ static mlp_status consider(mlp_tuner *tuner, const mlp_algorithm *attributes, in
     int look = first_look(&tuner->candidates, code_of(attributes, apart));
     if (look < 0)
         return no_memory(tuner);
-    if (look == 0 || has_hung(tuner, attributes, apart))
+    if (look == 0 || has_hung(tuner, attributes, apart) || splits_too_much(tuner->gemm, attributes))
         return MLP_OK;
     if (mlp_algorithm_build(tuner->cuda, tuner->gemm, attributes, &candidate.algorithm) != CUBLAS_STATUS_SUCCESS ||
         mlp_algorithm_check(tuner->cuda, &tuner->plans[apart], &candidate.algorithm, &candidate.workspace) !=

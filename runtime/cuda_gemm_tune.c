@@ -168,23 +168,35 @@ static mlp_status prove(mlp_tuner *tuner, mlp_candidate *one, int *good)
 {
     const char *why;
     MLP_TRY(mlp_prove(tuner, one, good, &why));
-    *good = *good && can_be_rebuilt(tuner, one);
+    if (*good && !can_be_rebuilt(tuner, one)) {
+        *good = 0;
+        why = "cannot be rebuilt from its attributes";
+    }
+    if (!*good)
+        tuner->why = why;
     one->failed = !*good;
     tuner->refused += !*good;
     return MLP_OK;
 }
 
-/* Sets choice->best where one of the finalists is faster and right. */
+static int beats_best(const mlp_tuner *tuner, const struct choice *choice, const mlp_candidate *one)
+{
+    const mlp_candidate *best = choice->best;
+    return fast_enough(tuner, choice, one) &&
+           (!best || (tuner->ranks_cold ? one->cold < best->cold : one->warm < best->warm));
+}
+
+/* Sets choice->best where one of the finalists is faster than it, and right. */
 static mlp_status judge(mlp_tuner *tuner, struct choice *choice, mlp_candidate **finalists, size_t count)
 {
     int good = 0;
     MLP_TRY(mlp_time_finals(tuner, finalists, count));
     qsort(finalists, count, sizeof *finalists, tuner->ranks_cold ? by_cold : by_warm);
-    for (size_t i = 0; i < count && !choice->best; i++) {
-        if (!fast_enough(tuner, choice, finalists[i]))
+    for (size_t i = 0; i < count && !good; i++) {
+        if (!beats_best(tuner, choice, finalists[i]))
             continue;
         MLP_TRY(prove(tuner, finalists[i], &good));
-        choice->best = good ? finalists[i] : NULL;
+        choice->best = good ? finalists[i] : choice->best;
     }
     return MLP_OK;
 }
@@ -202,7 +214,14 @@ static mlp_candidate *best_listed(const mlp_tuner *tuner, const struct choice *c
     return best;
 }
 
-/* Where all of the fastest fail their proofs, the next fastest follow. */
+/* Whether one that has not been a finalist may be faster than what has been chosen. */
+static int may_get_better(const struct choice *choice)
+{
+    return choice->next < choice->count &&
+           (!choice->best || choice->quickest[choice->next]->quick < choice->best->quick);
+}
+
+/* Where some of the fastest fail their proofs, the next fastest follow. */
 static mlp_status choose(mlp_tuner *tuner, struct choice *choice)
 {
     mlp_candidate *finalists[FINALISTS + 2];
@@ -213,7 +232,7 @@ static mlp_status choose(mlp_tuner *tuner, struct choice *choice)
     do {
         refused = tuner->refused;
         MLP_TRY(judge(tuner, choice, finalists, choose_finalists(choice, finalists)));
-    } while (!choice->best && tuner->refused > refused && choice->next < choice->count);
+    } while (tuner->refused > refused && may_get_better(choice));
     if (!choice->best && !choice->first->failed)
         choice->best = choice->first;
     choice->listed = best_listed(tuner, choice);
@@ -239,7 +258,7 @@ static mlp_status tell(const mlp_tuner *tuner, const struct choice *choice, cons
 {
     mlp_tuned tuned = {.entry = entry_of(tuner, choice, here), .step = tuner->gemm->step,
                        .rows = (size_t)tuner->gemm->n, .checked = tuner->checked, .timed = tuner->progress.timed,
-                       .refused = tuner->refused, .kept_first = choice->best == choice->first};
+                       .refused = tuner->refused, .why = tuner->why, .kept_first = choice->best == choice->first};
     if (tuner->tuning->tuned(tuner->tuning->context, &tuned))
         return mlp_fail(&tuner->cuda->network, MLP_BAD_ARGUMENT, "the plan could not be kept");
     return MLP_OK;
@@ -258,8 +277,8 @@ static mlp_status time_listed(mlp_tuner *tuner)
 
 static mlp_status no_candidate(mlp_tuner *tuner)
 {
-    return mlp_fail(&tuner->cuda->network, MLP_NO_PLAN, "%s, %lld rows: no algorithm of cuBLASLt gives right results",
-                    tuner->gemm->step, (long long)tuner->gemm->n);
+    return mlp_fail(&tuner->cuda->network, MLP_NO_PLAN, "%s, %lld rows: no algorithm of cuBLASLt passes: the last %s",
+                    tuner->gemm->step, (long long)tuner->gemm->n, tuner->why ? tuner->why : "did not run");
 }
 
 static mlp_status tune_product(mlp_tuner *tuner, const mlp_plan_device *here)
@@ -312,6 +331,7 @@ static void begin_product(mlp_tuner *tuner, const mlp_gemm *gemm, double end)
     tuner->gemm = gemm;
     tuner->deadline = now + search_share * (end > now ? end - now : 0) / (double)left;
     tuner->checked = tuner->refused = 0;
+    tuner->why = NULL;
     tuner->best = 0;
     tuner->runs_per_graph = 1;
     tuner->copies = copies_of(tuner, gemm);

@@ -38,6 +38,7 @@ typedef struct mlp_tuner {
     mlp_gemm_plan plans[2];         /* its descriptors, fused and apart */
     mlp_candidates candidates;      /* [0]: the heuristic's first choice */
     size_t checked, refused;
+    const char *why;                /* the last one was refused, or NULL */
     double deadline;                /* of the search for this product, in mlp_seconds() */
     double best;                    /* quickest so far, seconds */
     size_t runs_per_graph;

@@ -21,6 +21,7 @@ typedef struct mlp_tuned {
     size_t rows;                    /* at this batch size */
     size_t checked, timed, refused; /* algorithms that the library accepted, that were timed, and of the fastest those
                                        that gave wrong, inexact or unsteady results */
+    const char *why;                /* the last of these was refused, or NULL */
     int kept_first;                 /* nothing was fast enough to replace the heuristic's first choice */
 } mlp_tuned;
 
