@@ -136,6 +136,13 @@ typedef struct mlp_algorithm {
     unsigned tile, stages, split_k, reduction, swizzle, custom, inner_shape, cluster;
 } mlp_algorithm;
 
+/* How a batch size is computed on a GPU: step by step, or by one generated kernel for the whole network: for many rows,
+ * for few. */
+typedef enum mlp_form { MLP_FORM_STEPS, MLP_FORM_ROWS, MLP_FORM_FEW, MLP_FORMS } mlp_form;
+
+/* "steps", "rows", "few". */
+const char *mlp_form_text(mlp_form form);
+
 /* Where the algorithm of a product comes from. In all states but MLP_PLAN_LOCKED it is the heuristic's, asked at
  * start, because the plan that was compiled in ... */
 typedef enum mlp_plan_state {
@@ -157,6 +164,7 @@ typedef struct mlp_plan_times {
     double warm, cold;              /* of the plan */
     double first_warm, first_cold;  /* of the first choice of the library's heuristic */
     double listed_warm;             /* of the best of all that the heuristic lists */
+    double listed_cold;             /* the same, cold */
 } mlp_plan_times;
 
 /* The plan of a step at one batch size. */

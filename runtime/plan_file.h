@@ -1,8 +1,10 @@
-/* plan_file.h -- the text file that holds tuned plans of products. A program's --tune writes it, mlpc compiles it in.
+/* plan_file.h -- the text file that holds what was tuned: plans of products, and in which form a network runs. A
+ * program's --tune writes it, mlpc compiles it in.
  *
- * An entry is one algorithm of cuBLASLt for one product on one kind of device with one version of the library. The file
- * may hold entries for several devices. It is sorted, so that the same plans give the same bytes; its comments are
- * made from the entries and are not kept when it is written again. Every entry carries a checksum of what it says.
+ * An entry is one algorithm of cuBLASLt for one product, or the form of one network at one batch size, on one kind of
+ * device with one version of the library. The file may hold entries for several devices. It is sorted, so that the same
+ * entries give the same bytes; its comments are made from the entries and are not kept when it is written again. Every
+ * entry carries a checksum of what it says.
  *
  * This is the one file that the compiler and the runtime share. Nothing here reads or writes files, prints or exits. */
 #ifndef MLP_PLAN_FILE_H
@@ -22,9 +24,21 @@ typedef struct mlp_plan_entry {
     mlp_plan_times times;
 } mlp_plan_entry;
 
+/* How a network was fastest at one batch size. */
+typedef struct mlp_form_entry {
+    const char *device;             /* as in mlp_plan_entry, and so are the next two */
+    int multiprocessors;
+    size_t library;                 /* 0: the network needs none */
+    const char *network;            /* "policy rows=1 layout=0123456789abcdef": words, opaque like those of a product */
+    mlp_form form;                  /* the fastest */
+    double microseconds[MLP_FORMS]; /* of single launches, medians; 0: this form was not measured */
+} mlp_form_entry;
+
 typedef struct mlp_plan_file {
     mlp_plan_entry *entries;        /* sorted by device, multiprocessors, library, product; no two alike in all four */
     size_t count;
+    mlp_form_entry *forms;          /* the same, with networks in the place of products */
+    size_t form_count;
 } mlp_plan_file;
 
 typedef struct mlp_plan_error {
@@ -37,9 +51,12 @@ typedef struct mlp_plan_error {
  * of its lines. */
 int mlp_plan_file_parse(const char *text, size_t length, mlp_plan_file *file, mlp_plan_error *error);
 
-/* Puts a copy of the entry, texts included, in its place, instead of one for the same device, library and product. 0: no
- * memory, or an entry that the file cannot hold. */
+/* Puts a copy of the entry, texts included, in its place, instead of one for the same device, library and product.
+ * 0: no memory, or an entry that the file cannot hold. */
 int mlp_plan_file_add(mlp_plan_file *file, const mlp_plan_entry *entry);
+
+/* The same for a network: instead of one for the same device, library and network. */
+int mlp_plan_file_add_form(mlp_plan_file *file, const mlp_form_entry *entry);
 
 /* The text of the whole file, for the caller to free; NULL: no memory. */
 char *mlp_plan_file_print(const mlp_plan_file *file, size_t *length);

@@ -1,5 +1,5 @@
-/* Text turned into tuned plans (plan_file_parts.h). Each line is held to its place and to the one form it has, so that
- * a file is read as it was written or not at all; the first thing that is wrong is told with its line.
+/* Text turned into tuned plans and forms (plan_file_parts.h). Each line is held to its place and to the one spelling it
+ * has, so that a file is read as it was written or not at all; the first thing that is wrong is told with its line.
  *
  * The text may hold anything, so that no part of it may cost more time than its length. That holds for the sorting at
  * the end, too: device lines, whose names may be long, are sorted first, and entries by the rank of theirs. */
@@ -25,28 +25,45 @@ struct section {
     size_t rank;
 };
 
+/* An entry, whose device stays with its section. */
 struct item {
-    mlp_plan_entry entry;
-    size_t line;                    /* of its product */
+    const char *words;              /* its product or network */
+    size_t line;                    /* of these words */
     size_t section, rank;           /* the device line above it, and its rank */
+    union {
+        mlp_plan_entry product;
+        mlp_form_entry network;
+    };
 };
 
-enum kind { VERSION, DEVICE, PRODUCT, EPILOGUE, ALGORITHM, WORKSPACE, BYTES, MICROSECONDS, CHECKSUM, KINDS };
+/* All entries of one kind. */
+struct items {
+    struct item *at;
+    size_t count, room;
+};
+
+/* The first four stand outside of entries, or begin one. */
+enum kind { VERSION, DEVICE, NETWORK, PRODUCT, FORM, EPILOGUE, ALGORITHM, WORKSPACE, BYTES, MICROSECONDS, CHECKSUM,
+            KINDS };
+
+static const enum kind network_lines[] = {NETWORK, FORM, MICROSECONDS, CHECKSUM};
+static const enum kind product_lines[] = {PRODUCT, EPILOGUE, ALGORITHM, WORKSPACE, BYTES, MICROSECONDS, CHECKSUM};
 
 struct parser {
     mlp_plan_error *error;
     const char *rest, *end;         /* behind the line being read */
     size_t line;
     struct span words;              /* of the line, those not yet read */
-    enum kind last;                 /* the line before this one; KINDS: there was none */
+    int begun;                      /* the version was read */
     mlp_plan_texts *texts;
     char *next_text;
     struct section *sections;
     size_t section_count, section_room;
-    struct item *items;
-    size_t item_count, item_room;
-    mlp_plan_entry entry;           /* being read */
-    size_t entry_line;
+    struct items products, networks;
+    const enum kind *lines;         /* of the entry being read; NULL: outside of entries */
+    size_t lines_read;
+    struct item item;               /* being read */
+    size_t time_count;              /* that a product says */
     uint64_t place_hash;
 };
 
@@ -101,6 +118,12 @@ static struct span next_word(struct parser *parser)
 static int is_word(struct span word, const char *text)
 {
     return word.length == strlen(text) && !memcmp(word.at, text, word.length);
+}
+
+static int at_end(const struct parser *parser)
+{
+    struct parser ahead = *parser;
+    return !next_word(&ahead).length;
 }
 
 static int end_of_line(struct parser *parser)
@@ -271,18 +294,18 @@ static int add_section(struct parser *parser, mlp_plan_place place)
 
 static int read_device(struct parser *parser)
 {
-    mlp_plan_entry *entry = &parser->entry;
+    mlp_plan_place place;
     struct span version;
     uint64_t multiprocessors;
-    if (!read_name(parser, &entry->device) ||
+    if (!read_name(parser, &place.device) ||
         !number_attribute(parser, device_keys, 0, INT_MAX, &multiprocessors) ||
         !attribute(parser, device_keys, 1, &version))
         return 0;
-    if (!library_version(version, &entry->library))
+    if (!library_version(version, &place.library))
         return wrong(parser, "'cublaslt' is '%s', not a version such as 13.1.0", quote(version).text);
-    entry->multiprocessors = (int)multiprocessors;
-    parser->place_hash = mlp_plan_hash_place(mlp_plan_place_of(entry));
-    return add_section(parser, mlp_plan_place_of(entry));
+    place.multiprocessors = (int)multiprocessors;
+    parser->place_hash = mlp_plan_hash_place(place);
+    return add_section(parser, place);
 }
 
 static int fits_span(struct span word)
@@ -293,17 +316,15 @@ static int fits_span(struct span word)
     return 1;
 }
 
-static int read_product(struct parser *parser)
+/* What `kind` of entry begins, and by which words it is known. */
+static int read_head(struct parser *parser, const char *kind)
 {
     struct span word = next_word(parser);
-    if (!word.length)
-        return wrong(parser, "a product's sizes and types should stand here");
-    parser->entry.product = parser->next_text;
-    parser->entry_line = parser->line;
+    parser->item =
+        (struct item){.words = parser->next_text, .line = parser->line, .section = parser->section_count - 1};
     for (; word.length; word = next_word(parser)) {
         if (!fits_span(word))
-            return wrong(parser, "'%s' in a product is not of printable ASCII without '#' and '\"'",
-                         quote(word).text);
+            return wrong(parser, "'%s' in a %s is not of printable ASCII without '#' and '\"'", quote(word).text, kind);
         keep_text(parser, word);
         parser->next_text[-1] = ' ';
     }
@@ -311,11 +332,36 @@ static int read_product(struct parser *parser)
     return 1;
 }
 
+static int read_network(struct parser *parser)
+{
+    parser->lines = network_lines;
+    return at_end(parser) ? wrong(parser, "a network's name and size should stand here")
+                          : read_head(parser, "network");
+}
+
+static int read_product(struct parser *parser)
+{
+    parser->lines = product_lines;
+    return at_end(parser) ? wrong(parser, "a product's sizes and types should stand here")
+                          : read_head(parser, "product");
+}
+
+static int read_form(struct parser *parser)
+{
+    struct span word = next_word(parser);
+    size_t form = 0;
+    while (form < MLP_FORMS && !is_word(word, mlp_plan_form_keys[form]))
+        form++;
+    parser->item.network.form = (mlp_form)form;
+    return form < MLP_FORMS ||
+           wrong(parser, "the form is 'steps', 'rows' or 'few', not '%s'", quote(word).text);
+}
+
 static int read_epilogue(struct parser *parser)
 {
     struct span word = next_word(parser);
-    parser->entry.apart = is_word(word, "apart");
-    return parser->entry.apart || is_word(word, "fused") ||
+    parser->item.product.apart = is_word(word, "apart");
+    return parser->item.product.apart || is_word(word, "fused") ||
            wrong(parser, "the epilogue is 'fused' or 'apart', not '%s'", quote(word).text);
 }
 
@@ -328,7 +374,7 @@ static int read_algorithm(struct parser *parser)
             return 0;
         numbers[i] = (unsigned)values[i];
     }
-    parser->entry.algorithm = (mlp_algorithm){
+    parser->item.product.algorithm = (mlp_algorithm){
         .id = (int)numbers[0], .tile = numbers[1], .stages = numbers[2], .split_k = numbers[3],
         .reduction = numbers[4], .swizzle = numbers[5], .custom = numbers[6], .inner_shape = numbers[7],
         .cluster = numbers[8]};
@@ -338,7 +384,7 @@ static int read_algorithm(struct parser *parser)
 static int read_workspace(struct parser *parser)
 {
     struct span word = next_word(parser);
-    return whole_number(word, UINT64_MAX, &parser->entry.workspace) ||
+    return whole_number(word, UINT64_MAX, &parser->item.product.workspace) ||
            wrong(parser, "the workspace is '%s', not a whole number from 0 to %" PRIu64, quote(word).text, UINT64_MAX);
 }
 
@@ -348,61 +394,93 @@ static int read_bytes(struct parser *parser)
         struct span word = next_word(parser);
         if (!word.length)
             return wrong(parser, "%zu words of 'bytes' are missing", MLP_PLAN_WORDS - i);
-        if (!hexadecimal(word, &parser->entry.bytes[i]))
+        if (!hexadecimal(word, &parser->item.product.bytes[i]))
             return wrong(parser, "'%s' is not 16 digits out of 0-9 and a-f", quote(word).text);
     }
     return 1;
 }
 
+static int read_time(struct parser *parser, const char *const *keys, size_t index, double *time)
+{
+    struct span text;
+    if (!attribute(parser, keys, index, &text))
+        return 0;
+    return decimal(text, time) ||
+           wrong(parser, "'%s' is '%s', not microseconds with three decimals, below 1000000000.000", keys[index],
+                 quote(text).text);
+}
+
+static int read_form_times(struct parser *parser)
+{
+    for (size_t i = 0; i < MLP_FORMS; i++)
+        if (!read_time(parser, mlp_plan_form_keys, i, &parser->item.network.microseconds[i]))
+            return 0;
+    return 1;
+}
+
+static int read_plan_times(struct parser *parser)
+{
+    mlp_plan_times *times = &parser->item.product.times;
+    double *const values[MLP_PLAN_TIME_KEYS] = {&times->warm,       &times->cold,        &times->first_warm,
+                                                &times->first_cold, &times->listed_warm, &times->listed_cold};
+    size_t count = 0;
+    while (count < MLP_PLAN_TIME_KEYS && (count != MLP_PLAN_OLD_TIME_KEYS || !at_end(parser))) {
+        if (!read_time(parser, mlp_plan_time_keys, count, values[count]))
+            return 0;
+        count++;
+    }
+    parser->time_count = count;
+    return 1;
+}
+
 static int read_microseconds(struct parser *parser)
 {
-    mlp_plan_times *times = &parser->entry.times;
-    double *const values[] = {&times->warm, &times->cold, &times->first_warm, &times->first_cold,
-                              &times->listed_warm};
-    for (size_t i = 0; i < MLP_PLAN_TIME_KEYS; i++) {
-        struct span text;
-        if (!attribute(parser, mlp_plan_time_keys, i, &text))
-            return 0;
-        if (!decimal(text, values[i]))
-            return wrong(parser, "'%s' is '%s', not microseconds with three decimals, below 1000000000.000",
-                         mlp_plan_time_keys[i], quote(text).text);
-    }
-    return 1;
+    return parser->lines == network_lines ? read_form_times(parser) : read_plan_times(parser);
 }
 
 static int add_item(struct parser *parser)
 {
-    struct item *items = grow(parser->items, parser->item_count, &parser->item_room, sizeof *items);
-    if (!items)
+    struct items *items = parser->lines == network_lines ? &parser->networks : &parser->products;
+    struct item *grown = grow(items->at, items->count, &items->room, sizeof *grown);
+    if (!grown)
         return out_of_memory(parser);
-    parser->items = items;
-    items[parser->item_count++] =
-        (struct item){.entry = parser->entry, .section = parser->section_count - 1, .line = parser->entry_line};
+    items->at = grown;
+    items->at[items->count++] = parser->item;
     return 1;
+}
+
+static uint64_t hash_item(const struct parser *parser)
+{
+    const struct item *item = &parser->item;
+    int network = parser->lines == network_lines;
+    char body[MLP_PLAN_BODY_ROOM];
+    size_t length = network ? mlp_plan_form_body(&item->network, body)
+                            : mlp_plan_body(&item->product, parser->time_count, body);
+    return mlp_plan_hash_entry(parser->place_hash, network ? "network" : "product", item->words, body, length);
 }
 
 static int read_checksum(struct parser *parser)
 {
-    char body[MLP_PLAN_BODY_ROOM];
     uint64_t said, found;
     struct span word = next_word(parser);
     if (!hexadecimal(word, &said))
         return wrong(parser, "the checksum '%s' is not 16 digits out of 0-9 and a-f", quote(word).text);
-    found = mlp_plan_hash_entry(parser->place_hash, parser->entry.product, body, mlp_plan_body(&parser->entry, body));
+    found = hash_item(parser);
     if (said != found)
         return wrong(parser, "the entry's checksum is %016" PRIx64 ", its text gives %016" PRIx64
                              ": damaged, or edited by hand", said, found);
     return add_item(parser);
 }
 
-/* In the order that an entry has. */
 static const struct {
     const char *word;
     int (*read)(struct parser *parser);
 } kinds[KINDS] = {
     [VERSION] = {"mlpc", read_version},
     [DEVICE] = {"device", read_device},
+    [NETWORK] = {"network", read_network},
     [PRODUCT] = {"product", read_product},
+    [FORM] = {"form", read_form},
     [EPILOGUE] = {"epilogue", read_epilogue},
     [ALGORITHM] = {"algorithm", read_algorithm},
     [WORKSPACE] = {"workspace", read_workspace},
@@ -411,35 +489,46 @@ static const struct {
     [CHECKSUM] = {"checksum", read_checksum},
 };
 
-static int inside_entry(const struct parser *parser)
-{
-    return parser->last >= PRODUCT && parser->last < CHECKSUM;
-}
-
 static int cut_short(struct parser *parser)
 {
-    return wrong(parser, "the entry of line %zu ends before its '%s'", parser->entry_line,
-                 kinds[parser->last + 1].word);
+    return wrong(parser, "the entry of line %zu ends before its '%s'", parser->item.line,
+                 kinds[parser->lines[parser->lines_read]].word);
+}
+
+/* Whether it is the turn of a line of this kind. */
+static int in_entry(struct parser *parser, enum kind kind)
+{
+    enum kind turn = parser->lines[parser->lines_read];
+    if (kind <= PRODUCT)
+        return cut_short(parser);
+    for (size_t i = 0; i < parser->lines_read; i++)
+        if (kind == parser->lines[i])
+            return wrong(parser, "'%s' is given twice", kinds[kind].word);
+    return kind == turn || wrong(parser, "'%s' stands in the place of '%s'", kinds[kind].word, kinds[turn].word);
 }
 
 /* Whether a line of this kind may follow the one before it. */
 static int in_place(struct parser *parser, enum kind kind)
 {
-    if (parser->last == KINDS)
+    if (!parser->begun)
         return kind == VERSION || wrong(parser, "the first line should be 'mlpc plans 1'");
     if (kind == VERSION)
         return wrong(parser, "a second version in the same file");
-    if (inside_entry(parser)) {
-        if (kind <= PRODUCT)
-            return cut_short(parser);
-        if (kind <= parser->last)
-            return wrong(parser, "'%s' is given twice", kinds[kind].word);
-        return kind == parser->last + 1 ||
-               wrong(parser, "'%s' stands in the place of '%s'", kinds[kind].word, kinds[parser->last + 1].word);
-    }
+    if (parser->lines)
+        return in_entry(parser, kind);
     if (kind > PRODUCT)
         return wrong(parser, "'%s' stands outside of an entry", kinds[kind].word);
-    return kind == DEVICE || parser->last != VERSION || wrong(parser, "a product before any device");
+    return kind == DEVICE || parser->section_count > 0 ||
+           wrong(parser, "a %s before any device", kinds[kind].word);
+}
+
+/* After a line of this kind was read. */
+static void step_on(struct parser *parser, enum kind kind)
+{
+    parser->begun = 1;
+    parser->lines_read = kind == NETWORK || kind == PRODUCT ? 1 : parser->lines_read + 1;
+    if (kind == CHECKSUM)
+        parser->lines = NULL;
 }
 
 static int read_words(struct parser *parser)
@@ -450,11 +539,11 @@ static int read_words(struct parser *parser)
         return 1;
     while (kind < KINDS && !is_word(word, kinds[kind].word))
         kind++;
-    if (kind == KINDS && parser->last != KINDS)
+    if (kind == KINDS && parser->begun)
         return wrong(parser, "unknown word '%s'", quote(word).text);
     if (!in_place(parser, (enum kind)kind) || !kinds[kind].read(parser) || !end_of_line(parser))
         return 0;
-    parser->last = (enum kind)kind;
+    step_on(parser, (enum kind)kind);
     return 1;
 }
 
@@ -482,9 +571,9 @@ static int read_lines(struct parser *parser)
             return 0;
     if (!parser->line)
         parser->line = 1;
-    if (parser->last == KINDS)
+    if (!parser->begun)
         return wrong(parser, "the file ends before a line 'mlpc plans 1'");
-    return !inside_entry(parser) || cut_short(parser);
+    return !parser->lines || cut_short(parser);
 }
 
 /* ---- What was read, in order ---- */
@@ -520,46 +609,77 @@ static int by_place(const void *left, const void *right)
     const struct item *a = left, *b = right;
     if (a->rank != b->rank)
         return a->rank < b->rank ? -1 : 1;
-    int order = mlp_plan_compare_products(a->entry.product, b->entry.product);
+    int order = mlp_plan_compare_words(a->words, b->words);
     return order ? order : (a->line > b->line) - (a->line < b->line);
 }
 
-static void sort_items(struct parser *parser)
+static void sort_items(const struct parser *parser, const struct items *items)
 {
-    for (size_t i = 0; i < parser->item_count; i++) {
-        struct item *item = &parser->items[i];
-        item->rank = parser->sections[item->section].rank;
-        item->entry.device = parser->sections[item->section].place.device;
-    }
-    if (parser->item_count)
-        qsort(parser->items, parser->item_count, sizeof *parser->items, by_place);
+    for (size_t i = 0; i < items->count; i++)
+        items->at[i].rank = parser->sections[items->at[i].section].rank;
+    if (items->count)
+        qsort(items->at, items->count, sizeof *items->at, by_place);
 }
 
-/* Complains of the first line in the file that repeats an earlier one. */
+/* The first line in the file that repeats an earlier one, which is sorted right before it. NULL: none does. */
+static const struct item *first_repeated(const struct items *items)
+{
+    const struct item *first = NULL;
+    for (size_t i = 1; i < items->count; i++) {
+        const struct item *item = &items->at[i];
+        if (item->rank == item[-1].rank && !strcmp(item->words, item[-1].words) &&
+            (!first || item->line < first->line))
+            first = item;
+    }
+    return first;
+}
+
 static int no_two_alike(struct parser *parser)
 {
-    const struct item *worst = NULL;
-    for (size_t i = 1; i < parser->item_count; i++) {
-        const struct item *item = &parser->items[i];
-        if (item->rank == item[-1].rank && !strcmp(item->entry.product, item[-1].entry.product) &&
-            (!worst || item->line < worst->line))
-            worst = item;
-    }
-    if (!worst)
+    const struct item *product = first_repeated(&parser->products), *network = first_repeated(&parser->networks);
+    const struct item *first = !product || (network && network->line < product->line) ? network : product;
+    if (!first)
         return 1;
-    parser->line = worst->line;
-    return wrong(parser, "the product of line %zu again, for the same device and library", worst[-1].line);
+    parser->line = first->line;
+    return wrong(parser, "the %s of line %zu again, for the same device and library",
+                 first == network ? "network" : "product", first[-1].line);
+}
+
+static mlp_plan_entry product_of(const struct parser *parser, const struct item *item)
+{
+    mlp_plan_place place = parser->sections[item->section].place;
+    mlp_plan_entry entry = item->product;
+    entry.device = place.device;
+    entry.multiprocessors = place.multiprocessors;
+    entry.library = place.library;
+    entry.product = item->words;
+    return entry;
+}
+
+static mlp_form_entry network_of(const struct parser *parser, const struct item *item)
+{
+    mlp_plan_place place = parser->sections[item->section].place;
+    mlp_form_entry entry = item->network;
+    entry.device = place.device;
+    entry.multiprocessors = place.multiprocessors;
+    entry.library = place.library;
+    entry.network = item->words;
+    return entry;
 }
 
 static int hand_over(struct parser *parser, mlp_plan_file *file)
 {
-    if (!parser->item_count)
+    const struct items *products = &parser->products, *networks = &parser->networks;
+    if (!products->count && !networks->count)
         return 1;
-    if (!mlp_plan_file_reserve(file, parser->item_count))
+    if (!mlp_plan_file_reserve(file, products->count, networks->count))
         return out_of_memory(parser);
-    for (size_t i = 0; i < parser->item_count; i++)
-        file->entries[i] = parser->items[i].entry;
-    file->count = parser->item_count;
+    for (size_t i = 0; i < products->count; i++)
+        file->entries[i] = product_of(parser, &products->at[i]);
+    for (size_t i = 0; i < networks->count; i++)
+        file->forms[i] = network_of(parser, &networks->at[i]);
+    file->count = products->count;
+    file->form_count = networks->count;
     mlp_plan_file_adopt(file, parser->texts);
     parser->texts = NULL;
     return 1;
@@ -567,23 +687,25 @@ static int hand_over(struct parser *parser, mlp_plan_file *file)
 
 int mlp_plan_file_parse(const char *text, size_t length, mlp_plan_file *file, mlp_plan_error *error)
 {
-    struct parser parser = {.error = error, .rest = text, .end = length ? text + length : text, .last = KINDS};
+    struct parser parser = {.error = error, .rest = text, .end = length ? text + length : text};
     int good = 0;
     *file = (mlp_plan_file){.entries = NULL};
     *error = (mlp_plan_error){.line = 0};
-    /* A name or product, with the 0 behind it, is shorter than the line that says it. */
+    /* A name, product or network, with the 0 behind it, is shorter than the line that says it. */
     parser.texts = malloc(sizeof *parser.texts + length);
     if (!parser.texts) {
         out_of_memory(&parser);
     } else {
         parser.next_text = parser.texts->bytes;
         if (read_lines(&parser) && rank_sections(&parser)) {
-            sort_items(&parser);
+            sort_items(&parser, &parser.products);
+            sort_items(&parser, &parser.networks);
             good = no_two_alike(&parser) && hand_over(&parser, file);
         }
     }
     free(parser.texts);
     free(parser.sections);
-    free(parser.items);
+    free(parser.products.at);
+    free(parser.networks.at);
     return good;
 }

@@ -1,4 +1,4 @@
-/* A status, and the state of a plan, turned into words. */
+/* A status, the state of a plan, and the form of a batch size, turned into words. */
 #include "mlp_runtime.h"
 
 static const char *const texts[] = {
@@ -36,4 +36,11 @@ const char *mlp_plan_state_text(mlp_plan_state state)
         [MLP_PLAN_REFUSED] = "refused: cuBLASLt does not take it for this product",
     };
     return (size_t)state < MLP_PLAN_STATES ? states[state] : "unknown";
+}
+
+const char *mlp_form_text(mlp_form form)
+{
+    static const char *const forms[MLP_FORMS] = {
+        [MLP_FORM_STEPS] = "steps", [MLP_FORM_ROWS] = "rows", [MLP_FORM_FEW] = "few"};
+    return (size_t)form < MLP_FORMS ? forms[form] : "unknown";
 }

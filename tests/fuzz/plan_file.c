@@ -1,4 +1,4 @@
-/* Fuzzes the reader of tuned plans. What it reads must print as a text that reads as the same entries.
+/* Fuzzes the reader of tuned plans and forms. What it reads must print as a text that reads as the same entries.
  *
  *     clang -O1 -g -D_GNU_SOURCE -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined -Iruntime \
  *         -o build/fuzz_plan_file tests/fuzz/plan_file.c runtime/plan_file*.c
@@ -52,16 +52,21 @@ static int repair(char *text, size_t size, const mlp_plan_error *error)
 static void check_error(const mlp_plan_error *error, const mlp_plan_file *file)
 {
     REQUIRE(error->line > 0 && error->text[0] && strlen(error->text) < sizeof error->text - 1);
-    REQUIRE(!file->entries && !file->count);
+    REQUIRE(!file->entries && !file->count && !file->forms && !file->form_count);
 }
 
+/* Adds all entries to another file, from the last, by turns of either kind. */
 static char *print_and_add(const mlp_plan_file *file, size_t *length)
 {
     mlp_plan_file added = {.entries = NULL};
-    size_t added_length = 0;
+    size_t added_length = 0, products = file->count, networks = file->form_count;
     char *text = mlp_plan_file_print(file, length), *same;
-    for (size_t i = file->count; i-- > 0;)
-        REQUIRE(mlp_plan_file_add(&added, &file->entries[i]));
+    while (products || networks) {
+        if (networks)
+            REQUIRE(mlp_plan_file_add_form(&added, &file->forms[--networks]));
+        if (products)
+            REQUIRE(mlp_plan_file_add(&added, &file->entries[--products]));
+    }
     same = mlp_plan_file_print(&added, &added_length);
     REQUIRE(text && same && *length == added_length && !memcmp(text, same, added_length));
     mlp_plan_file_free(&added);
@@ -77,7 +82,7 @@ static void print_and_read(const mlp_plan_file *file)
     char *text = print_and_add(file, &length), *second;
     REQUIRE(mlp_plan_file_parse(text, length, &again, &error));
     second = mlp_plan_file_print(&again, &second_length);
-    REQUIRE(again.count == file->count);
+    REQUIRE(again.count == file->count && again.form_count == file->form_count);
     REQUIRE(second && second_length == length && !memcmp(second, text, length));
     mlp_plan_file_free(&again);
     free(text);

@@ -1,5 +1,6 @@
-/* Files of tuned plans: the exact text, both ways; order; every refusal with its line; damage of every byte; sizes that
- * would show quadratic time. Texts are written here, by hand or by `put_entry` with a checksum of its own. */
+/* Files of tuned plans and forms: the exact text, both ways; order; every refusal with its line; damage of every byte;
+ * sizes that would show quadratic time. Texts are written here, by hand or by `put_entry` and `put_network` with a
+ * checksum of their own. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -29,8 +30,9 @@ static const char two_devices[] =
     "    workspace 0\n"
     "    bytes 0000000000000042 0000000023000602 0123456789abcdef 0000000000000000 0000000000000000 "
     "ffffffffffffffff 0000000000000000 0000000000000001\n"
-    "    microseconds warm=3.020 cold=4.900 first_warm=3.510 first_cold=5.310 listed_warm=3.080\n"
-    "    checksum cf11974a80db5d5a\n"
+    "    microseconds warm=3.020 cold=4.900 first_warm=3.510 first_cold=5.310 listed_warm=3.080 "
+    "listed_cold=4.950\n"
+    "    checksum 3c94b1db1d8362a1\n"
     "\n"
     "device \"NVIDIA H200\" multiprocessors=132 cublaslt=13.1.0\n"
     "\n"
@@ -42,8 +44,9 @@ static const char two_devices[] =
     "    workspace 18446744073709551615\n"
     "    bytes 0000000000000001 0000000000000002 0000000000000003 0000000000000004 0000000000000005 "
     "0000000000000006 0000000000000007 0000000000000008\n"
-    "    microseconds warm=12.001 cold=20.000 first_warm=12.001 first_cold=20.000 listed_warm=11.500\n"
-    "    checksum f5f34c6f4ea3bcab\n"
+    "    microseconds warm=12.001 cold=20.000 first_warm=12.001 first_cold=20.000 listed_warm=11.500 "
+    "listed_cold=0.000\n"
+    "    checksum 196ebf960c55ee96\n"
     "\n"
     "product m=512 n=128 k=784\n"
     "    # 25.0 % more time than the first choice, 100.0 % more than the best that the heuristic lists\n"
@@ -53,8 +56,8 @@ static const char two_devices[] =
     "    bytes 0000000000000000 0000000000000000 0000000000000000 0000000000000000 0000000000000000 "
     "0000000000000000 0000000000000000 0000000000000000\n"
     "    microseconds warm=999999999.998 cold=0.000 first_warm=799999999.998 first_cold=0.001 "
-    "listed_warm=499999999.999\n"
-    "    checksum ac2c7ae50208e38e\n";
+    "listed_warm=499999999.999 listed_cold=999999999.999\n"
+    "    checksum 298a085cb7a569e5\n";
 
 static const mlp_plan_entry entries_of_two_devices[] = {
     {.device = "NVIDIA H100 80GB HBM3",
@@ -63,7 +66,7 @@ static const mlp_plan_entry entries_of_two_devices[] = {
      .product = "m=512 n=64 k=784 a=f16/784 b=f16/784 d=f16/512 compute=f32 epilogue=relu_bias bias=f16",
      .algorithm = {66, 602, 35, 1, 0, 0, 4, 0, 2},
      .bytes = {0x42, 0x23000602, 0x0123456789abcdef, 0, 0, UINT64_MAX, 0, 1},
-     .times = {3.02, 4.9, 3.51, 5.31, 3.08}},
+     .times = {3.02, 4.9, 3.51, 5.31, 3.08, 4.95}},
     {.device = "NVIDIA H200",
      .multiprocessors = 132,
      .library = 130100,
@@ -72,14 +75,91 @@ static const mlp_plan_entry entries_of_two_devices[] = {
      .algorithm = {2147483647, 4294967295u, 1, 16, 2, 1, 0, 3, 9},
      .bytes = {1, 2, 3, 4, 5, 6, 7, 8},
      .workspace = UINT64_MAX,
-     .times = {12.001, 20, 12.001, 20, 11.5}},
+     .times = {12.001, 20, 12.001, 20, 11.5, 0}},
     {.device = "NVIDIA H200",
      .multiprocessors = 132,
      .library = 130100,
      .product = "m=512 n=128 k=784",
      .workspace = 33554432,
-     .times = {999999999.998, 0, 799999999.998, 0.001, 499999999.999}},
+     .times = {999999999.998, 0, 799999999.998, 0.001, 499999999.999, 999999999.999}},
 };
+
+/* Sections of either kind of entry alone and of both; one needs no library. */
+static const char networks[] =
+    "# Plans of matrix products, written by a program's --tune and compiled in by mlpc --plan.\n"
+    "# Comments are not kept, and an entry that was edited is refused.\n"
+    "mlpc plans 1\n"
+    "\n"
+    "device \"GeForce\" multiprocessors=82 cublaslt=0.0.0\n"
+    "\n"
+    "network digits rows=1 layout=00000000000000ff\n"
+    "    # steps takes 10.0 % less time than few\n"
+    "    form steps\n"
+    "    microseconds steps=9.000 rows=0.000 few=10.000\n"
+    "    checksum 0ddc106521b1578f\n"
+    "\n"
+    "device \"NVIDIA H200\" multiprocessors=132 cublaslt=0.0.0\n"
+    "\n"
+    "network digits rows=64\n"
+    "    form few\n"
+    "    microseconds steps=0.000 rows=0.000 few=2.500\n"
+    "    checksum 0310c70fea624135\n"
+    "\n"
+    "device \"NVIDIA H200\" multiprocessors=132 cublaslt=13.1.0\n"
+    "\n"
+    "network policy rows=1 layout=0123456789abcdef\n"
+    "    # few takes 29.2 % less time than steps\n"
+    "    form few\n"
+    "    microseconds steps=8.140 rows=0.000 few=5.760\n"
+    "    checksum 86379b49ee531f86\n"
+    "\n"
+    "network policy rows=4096 layout=0123456789abcdef\n"
+    "    # rows takes 50.0 % less time than steps, 75.0 % less than few\n"
+    "    form rows\n"
+    "    microseconds steps=499999999.998 rows=249999999.999 few=999999999.996\n"
+    "    checksum b12af9960f0e5ef5\n"
+    "\n"
+    "product m=512 n=64 k=784\n"
+    "    # the first choice stays\n"
+    "    epilogue apart\n"
+    "    algorithm id=2147483647 tile=4294967295 stages=1 split_k=16 reduction=2 swizzle=1 custom=0 "
+    "inner_shape=3 cluster=9\n"
+    "    workspace 18446744073709551615\n"
+    "    bytes 0000000000000001 0000000000000002 0000000000000003 0000000000000004 0000000000000005 "
+    "0000000000000006 0000000000000007 0000000000000008\n"
+    "    microseconds warm=12.001 cold=20.000 first_warm=12.001 first_cold=20.000 listed_warm=11.500 "
+    "listed_cold=0.000\n"
+    "    checksum 196ebf960c55ee96\n"
+    "\n"
+    "device \"NVIDIA H200\" multiprocessors=132 cublaslt=13.2.0\n"
+    "\n"
+    "network policy rows=1 layout=0123456789abcdef\n"
+    "    form steps\n"
+    "    microseconds steps=0.000 rows=3.000 few=0.000\n"
+    "    checksum b883ce172f882a94\n";
+
+static const mlp_form_entry forms_of_networks[] = {
+    {"GeForce", 82, 0, "digits rows=1 layout=00000000000000ff", MLP_FORM_STEPS, {9, 0, 10}},
+    {"NVIDIA H200", 132, 0, "digits rows=64", MLP_FORM_FEW, {0, 0, 2.5}},
+    {"NVIDIA H200", 132, 130100, "policy rows=1 layout=0123456789abcdef", MLP_FORM_FEW, {8.14, 0, 5.76}},
+    {"NVIDIA H200", 132, 130100, "policy rows=4096 layout=0123456789abcdef", MLP_FORM_ROWS,
+     {499999999.998, 249999999.999, 999999999.996}},
+    {"NVIDIA H200", 132, 130200, "policy rows=1 layout=0123456789abcdef", MLP_FORM_STEPS, {0, 3, 0}},
+};
+enum { FORMS = sizeof forms_of_networks / sizeof *forms_of_networks };
+
+/* What the texts above say. */
+static const struct example {
+    const char *text;
+    const mlp_plan_entry *entries;
+    size_t count;
+    const mlp_form_entry *forms;
+    size_t form_count;
+} examples[] = {
+    {two_devices, entries_of_two_devices, 3, NULL, 0},
+    {networks, &entries_of_two_devices[1], 1, forms_of_networks, FORMS},
+};
+enum { EXAMPLES = sizeof examples / sizeof *examples };
 
 /* ---- Help ---- */
 
@@ -110,8 +190,7 @@ static mlp_plan_error parse_wrong(const char *text, size_t length)
     assert_true(error.line > 0 && error.text[0]);
     for (const char *c = error.text; *c; c++)
         assert_true(*c >= ' ' && *c < 127);
-    assert_null(file.entries);
-    assert_int_equal(file.count, 0);
+    assert_true(!file.entries && !file.count && !file.forms && !file.form_count);
     mlp_plan_file_free(&file);
     return error;
 }
@@ -131,7 +210,7 @@ static int same_entry(const mlp_plan_entry *a, const mlp_plan_entry *b)
            !memcmp(a->bytes, b->bytes, sizeof a->bytes) && a->workspace == b->workspace &&
            a->times.warm == b->times.warm && a->times.cold == b->times.cold &&
            a->times.first_warm == b->times.first_warm && a->times.first_cold == b->times.first_cold &&
-           a->times.listed_warm == b->times.listed_warm;
+           a->times.listed_warm == b->times.listed_warm && a->times.listed_cold == b->times.listed_cold;
 }
 
 static int same_entries(const mlp_plan_entry *a, const mlp_plan_entry *b, size_t count)
@@ -140,6 +219,29 @@ static int same_entries(const mlp_plan_entry *a, const mlp_plan_entry *b, size_t
         if (!same_entry(&a[i], &b[i]))
             return 0;
     return 1;
+}
+
+static int same_form(const mlp_form_entry *a, const mlp_form_entry *b)
+{
+    return !strcmp(a->device, b->device) && a->multiprocessors == b->multiprocessors && a->library == b->library &&
+           !strcmp(a->network, b->network) && a->form == b->form && a->microseconds[0] == b->microseconds[0] &&
+           a->microseconds[1] == b->microseconds[1] && a->microseconds[2] == b->microseconds[2];
+}
+
+/* Whether the file holds the first entries of the example and no more. */
+static int begins_as(const mlp_plan_file *file, const struct example *example)
+{
+    if (file->count > example->count || file->form_count > example->form_count)
+        return 0;
+    for (size_t i = 0; i < file->form_count; i++)
+        if (!same_form(&file->forms[i], &example->forms[i]))
+            return 0;
+    return same_entries(file->entries, example->entries, file->count);
+}
+
+static int same_as(const mlp_plan_file *file, const struct example *example)
+{
+    return file->count == example->count && file->form_count == example->form_count && begins_as(file, example);
 }
 
 static void check_print(const mlp_plan_file *file, const char *expected)
@@ -181,7 +283,11 @@ static const char body[] =
     "    workspace 10\n"
     "    bytes 0000000000000001 0000000000000000 0000000000000000 0000000000000000 "
     "0000000000000000 0000000000000000 0000000000000000 0000000000000000\n"
-    "    microseconds warm=1.000 cold=2.000 first_warm=3.000 first_cold=4.000 listed_warm=5.000\n";
+    "    microseconds warm=1.000 cold=2.000 first_warm=3.000 first_cold=4.000 listed_warm=5.000 "
+    "listed_cold=6.000\n";
+static const char form_body[] =
+    "    form rows\n"
+    "    microseconds steps=3.000 rows=2.000 few=4.000\n";
 
 /* A text under construction, and the hash of the device line that it is at. */
 struct text {
@@ -211,6 +317,12 @@ static void put_entry(struct text *text, const char *product)
     fprintf(text->stream, "product %s\n%s    checksum %016jx\n", product, body, (uintmax_t)hash);
 }
 
+static void put_network(struct text *text, const char *network)
+{
+    uint64_t hash = fnv(fnv(fnv(fnv(text->device, "network "), network), "\n"), form_body);
+    fprintf(text->stream, "network %s\n%s    checksum %016jx\n", network, form_body, (uintmax_t)hash);
+}
+
 static void text_end(struct text *text)
 {
     assert_int_equal(fclose(text->stream), 0);
@@ -223,14 +335,65 @@ static const char h200[] = "\" multiprocessors=132 cublaslt=13.1.0\n";
 static void exact_text(void **state)
 {
     (void)state;
+    for (size_t i = 0; i < EXAMPLES; i++) {
+        mlp_plan_file file;
+        parse_good(examples[i].text, strlen(examples[i].text), &file);
+        assert_true(same_as(&file, &examples[i]));
+        check_print(&file, examples[i].text);
+        mlp_plan_file_free(&file);
+        assert_true(!file.entries && !file.count && !file.forms && !file.form_count);
+    }
+}
+
+/* Files from before listed_cold was kept, with the checksums that they had; and entries of both ages in one file. */
+static void without_listed_cold(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *time, *checksum, *old_checksum;
+    } table[] = {
+        {" listed_cold=4.950", "3c94b1db1d8362a1", "cf11974a80db5d5a"},
+        {" listed_cold=0.000", "196ebf960c55ee96", "f5f34c6f4ea3bcab"},
+        {" listed_cold=999999999.999", "298a085cb7a569e5", "ac2c7ae50208e38e"},
+    };
+    for (unsigned old = 0; old < 8; old++) {
+        mlp_plan_file file;
+        char *text = strdup(two_devices);
+        for (size_t i = 0; i < 3; i++) {
+            if (!(old >> i & 1))
+                continue;
+            char *shorter = replaced(text, table[i].time, i == 1 ? "  " : "");
+            free(text);
+            text = replaced(shorter, table[i].checksum, table[i].old_checksum);
+            free(shorter);
+        }
+        parse_good(text, strlen(text), &file);
+        assert_int_equal(file.count, 3);
+        for (size_t i = 0; i < 3; i++) {
+            mlp_plan_entry expected = entries_of_two_devices[i];
+            expected.times.listed_cold = old >> i & 1 ? 0 : expected.times.listed_cold;
+            assert_true(same_entry(&file.entries[i], &expected));
+        }
+        for (size_t i = 0; i < 3; i++)
+            assert_true(mlp_plan_file_add(&file, &entries_of_two_devices[i]));
+        check_print(&file, two_devices);
+        mlp_plan_file_free(&file);
+        free(text);
+    }
+}
+
+/* What is read from an old file is written as a new one says it. */
+static void listed_cold_is_written(void **state)
+{
+    (void)state;
     mlp_plan_file file;
-    parse_good(two_devices, strlen(two_devices), &file);
-    assert_int_equal(file.count, 3);
-    assert_true(same_entries(file.entries, entries_of_two_devices, 3));
+    char *shorter = replaced(two_devices, " listed_cold=0.000", "");
+    char *old = replaced(shorter, "196ebf960c55ee96", "f5f34c6f4ea3bcab");
+    assert_int_equal(strlen(old), strlen(two_devices) - strlen(" listed_cold=0.000"));
+    parse_good(old, strlen(old), &file);
     check_print(&file, two_devices);
     mlp_plan_file_free(&file);
-    assert_null(file.entries);
-    assert_int_equal(file.count, 0);
+    free(old), free(shorter);
 }
 
 static void no_entries(void **state)
@@ -255,24 +418,25 @@ static void no_entries(void **state)
 static void freedom(void **state)
 {
     (void)state;
-    struct text text = {.bytes = NULL};
     mlp_plan_file file;
-    text.stream = open_memstream(&text.bytes, &text.length);
-    for (const char *c = two_devices; *c; c++) {
-        if (*c == '\n')
-            fputs("  \r\n   # a comment \xc3\xa9\r\n", text.stream);
-        else
-            fputc(*c, text.stream);
+    for (size_t i = 0; i < EXAMPLES; i++) {
+        struct text text = {.bytes = NULL};
+        text.stream = open_memstream(&text.bytes, &text.length);
+        for (const char *c = examples[i].text; *c; c++) {
+            if (*c == '\n')
+                fputs("  \r\n   # a comment \xc3\xa9\r\n", text.stream);
+            else
+                fputc(*c, text.stream);
+        }
+        text_end(&text);
+        parse_good(text.bytes, text.length, &file);
+        check_print(&file, examples[i].text);
+        mlp_plan_file_free(&file);
+        free(text.bytes);
+        parse_good(examples[i].text, strlen(examples[i].text) - 1, &file);
+        check_print(&file, examples[i].text);
+        mlp_plan_file_free(&file);
     }
-    fflush(text.stream);
-    parse_good(text.bytes, text.length, &file);
-    check_print(&file, two_devices);
-    mlp_plan_file_free(&file);
-    text_end(&text);
-    free(text.bytes);
-    parse_good(two_devices, strlen(two_devices) - 1, &file);
-    check_print(&file, two_devices);
-    mlp_plan_file_free(&file);
     char *spaced = replaced(two_devices, "product m=512 n=64 k=784\n", " product   m=512 n=64  k=784 \n");
     parse_good(spaced, strlen(spaced), &file);
     check_print(&file, two_devices);
@@ -288,16 +452,16 @@ static void gains(void **state)
         mlp_plan_times times;
         const char *comment;
     } table[] = {
-        {{3, 9, 4, 9, 3.5}, "25.0 % less time than the first choice, 14.3 % less than the best that"},
-        {{3, 9, 2, 9, 3.001}, "50.0 % more time than the first choice, 0.0 % less than the best that"},
-        {{1.9995, 1, 2, 1, 2}, "k=1\n    # the first choice stays\n    epilogue"},
-        {{1, 2, 1, 3, 1}, "0.0 % less time than the first choice, 0.0 % less than the best that"},
-        {{1.999, 1, 2, 1, 1.997}, "0.1 % less time than the first choice, 0.1 % more than the best that"},
-        {{0.0005, 0, 4, 0, 4}, "100.0 % less time than the first choice, 100.0 % less than the best that"},
-        {{1, 1, 0, 1, 1}, "k=1\n    epilogue"},
-        {{1, 1, 1, 1, 0.0004}, "k=1\n    epilogue"},
-        {{0.0004, 1, 2, 1, 2}, "k=1\n    epilogue"},
-        {{0, 0, 0, 0, 0}, "k=1\n    epilogue"},
+        {{3, 9, 4, 9, 3.5, 9}, "25.0 % less time than the first choice, 14.3 % less than the best that"},
+        {{3, 9, 2, 9, 3.001, 9}, "50.0 % more time than the first choice, 0.0 % less than the best that"},
+        {{1.9995, 1, 2, 1, 2, 1}, "k=1\n    # the first choice stays\n    epilogue"},
+        {{1, 2, 1, 3, 1, 0}, "0.0 % less time than the first choice, 0.0 % less than the best that"},
+        {{1.999, 1, 2, 1, 1.997, 7}, "0.1 % less time than the first choice, 0.1 % more than the best that"},
+        {{0.0005, 0, 4, 0, 4, 0}, "100.0 % less time than the first choice, 100.0 % less than the best that"},
+        {{1, 1, 0, 1, 1, 1}, "k=1\n    epilogue"},
+        {{1, 1, 1, 1, 0.0004, 1}, "k=1\n    epilogue"},
+        {{0.0004, 1, 2, 1, 2, 1}, "k=1\n    epilogue"},
+        {{0, 0, 0, 0, 0, 0}, "k=1\n    epilogue"},
     };
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         mlp_plan_entry entry = entries_of_two_devices[0];
@@ -312,6 +476,63 @@ static void gains(void **state)
         free(text);
         mlp_plan_file_free(&file);
     }
+}
+
+/* The form against what else was measured. */
+static void gains_of_forms(void **state)
+{
+    (void)state;
+    static const struct {
+        mlp_form form;
+        double microseconds[MLP_FORMS];
+        const char *lines;          /* behind a network named x */
+    } table[] = {
+        {MLP_FORM_FEW, {8.14, 0, 5.76}, "x\n    # few takes 29.2 % less time than steps\n    form few\n"},
+        {MLP_FORM_FEW, {4, 2, 1}, "# few takes 75.0 % less time than steps, 50.0 % less than rows\n"},
+        {MLP_FORM_ROWS, {0, 2, 4}, "x\n    # rows takes 50.0 % less time than few\n    form rows\n"},
+        {MLP_FORM_ROWS, {2, 3, 4}, "# rows takes 50.0 % more time than steps, 25.0 % less than few\n"},
+        {MLP_FORM_STEPS, {1, 1, 1.0004}, "# steps takes 0.0 % less time than rows, 0.0 % less than few\n"},
+        {MLP_FORM_STEPS, {1, 0.0004, 2}, "x\n    # steps takes 50.0 % less time than few\n    form steps\n"},
+        {MLP_FORM_STEPS, {1, 0, 0}, "x\n    form steps\n"},
+        {MLP_FORM_FEW, {1, 2, 0.0004}, "x\n    form few\n"},
+        {MLP_FORM_FEW, {0, 0, 0}, "x\n    form few\n"},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        mlp_form_entry entry = {"G", 1, 0, "x", table[i].form, {0}};
+        mlp_plan_file file = {.entries = NULL};
+        size_t length;
+        memcpy(entry.microseconds, table[i].microseconds, sizeof entry.microseconds);
+        assert_true(mlp_plan_file_add_form(&file, &entry));
+        char *text = mlp_plan_file_print(&file, &length);
+        if (!strstr(text, table[i].lines))
+            fail_msg("'%s' is not in: %s", table[i].lines, text);
+        free(text);
+        mlp_plan_file_free(&file);
+    }
+}
+
+/* The words of the file, which has its own list of them. */
+static void forms_are_named_as_everywhere(void **state)
+{
+    (void)state;
+    static const char *const words[MLP_FORMS] = {"steps", "rows", "few"};
+    for (size_t i = 0; i < MLP_FORMS; i++) {
+        char line[32];
+        size_t length;
+        mlp_form_entry entry = {"G", 1, 0, "x", (mlp_form)i, {0}};
+        mlp_plan_file file = {.entries = NULL}, again;
+        assert_true(mlp_plan_file_add_form(&file, &entry));
+        char *text = mlp_plan_file_print(&file, &length);
+        snprintf(line, sizeof line, "    form %s\n", words[i]);
+        assert_non_null(strstr(text, line));
+        assert_string_equal(mlp_form_text((mlp_form)i), words[i]);
+        parse_good(text, length, &again);
+        assert_int_equal(again.forms[0].form, i);
+        free(text);
+        mlp_plan_file_free(&file);
+        mlp_plan_file_free(&again);
+    }
+    assert_string_equal(mlp_form_text(MLP_FORMS), "unknown");
 }
 
 /* The text is what is kept of a time: once read, it prints as it was, and a time between thousandths is the nearest. */
@@ -377,7 +598,8 @@ static const struct {
 };
 enum { ORDERED = sizeof ordered / sizeof *ordered };
 
-/* The `step`-th of them, then the 2 * step-th and so on, each under a device line of its own. */
+/* The `step`-th of them, then the 2 * step-th and so on, each as a product and a network, in either order, under a
+ * device line of its own. */
 static struct text shuffled(size_t step)
 {
     struct text text;
@@ -385,7 +607,11 @@ static struct text shuffled(size_t step)
     for (size_t i = 0; i < ORDERED; i++) {
         size_t at = (i + 1) * step % ORDERED;
         put_device(&text, ordered[at].device, ordered[at].rest);
-        put_entry(&text, ordered[at].product);
+        if (i % 2)
+            put_entry(&text, ordered[at].product);
+        put_network(&text, ordered[at].product);
+        if (i % 2 == 0)
+            put_entry(&text, ordered[at].product);
     }
     text_end(&text);
     return text;
@@ -394,14 +620,20 @@ static struct text shuffled(size_t step)
 static void check_order(const mlp_plan_file *file)
 {
     assert_int_equal(file->count, ORDERED);
+    assert_int_equal(file->form_count, ORDERED);
     for (size_t i = 0; i < ORDERED; i++) {
         char rest[80];
+        const mlp_form_entry *form = &file->forms[i];
         const mlp_plan_entry *entry = &file->entries[i];
         snprintf(rest, sizeof rest, "\" multiprocessors=%d cublaslt=%zu.%zu.%zu\n", entry->multiprocessors,
                  entry->library / 10000, entry->library % 10000 / 100, entry->library % 100);
         assert_string_equal(entry->device, ordered[i].device);
         assert_string_equal(rest, ordered[i].rest);
         assert_string_equal(entry->product, ordered[i].product);
+        assert_string_equal(form->network, ordered[i].product);
+        assert_ptr_equal(form->device, entry->device);          /* in a file, equal names are one text */
+        assert_int_equal(form->multiprocessors, entry->multiprocessors);
+        assert_int_equal(form->library, entry->library);
     }
 }
 
@@ -417,8 +649,10 @@ static void any_order_is_sorted(void **state)
         struct text text = shuffled(step);
         parse_good(text.bytes, text.length, &file);
         check_order(&file);
-        for (size_t i = 0; i < ORDERED; i++)
+        for (size_t i = 0; i < ORDERED; i++) {
             assert_true(mlp_plan_file_add(&added, &file.entries[(i + 1) * step % ORDERED]));
+            assert_true(mlp_plan_file_add_form(&added, &file.forms[(i + 2) * step % ORDERED]));
+        }
         check_order(&added);
         char *printed = mlp_plan_file_print(&file, &length);
         check_print(&added, printed);
@@ -462,6 +696,56 @@ static void add_replaces_one_and_keeps_the_others(void **state)
     }
     check_print(&file, two_devices);
     mlp_plan_file_free(&file);
+}
+
+static void add_form_replaces_one_and_keeps_the_others(void **state)
+{
+    (void)state;
+    mlp_plan_file file;
+    parse_good(networks, strlen(networks), &file);
+    for (size_t i = 0; i < FORMS; i++) {
+        char device[64], network[128];
+        mlp_form_entry changed = forms_of_networks[i];
+        snprintf(device, sizeof device, "%s", changed.device);
+        snprintf(network, sizeof network, "%s", changed.network);
+        changed.device = device;
+        changed.network = network;
+        changed.form = MLP_FORM_ROWS;
+        changed.microseconds[MLP_FORM_ROWS] = 0.25;
+        assert_true(mlp_plan_file_add_form(&file, &changed));
+        memset(device, '-', sizeof device - 1);         /* the file has texts of its own */
+        memset(network, '-', sizeof network - 1);
+        assert_int_equal(file.form_count, FORMS);
+        for (size_t j = 0; j < FORMS; j++) {
+            mlp_form_entry expected = forms_of_networks[j];
+            expected.form = j == i ? MLP_FORM_ROWS : expected.form;
+            expected.microseconds[MLP_FORM_ROWS] = j == i ? 0.25 : expected.microseconds[MLP_FORM_ROWS];
+            assert_true(same_form(&file.forms[j], &expected));
+        }
+        assert_true(mlp_plan_file_add_form(&file, &forms_of_networks[i]));
+    }
+    check_print(&file, networks);
+    mlp_plan_file_free(&file);
+}
+
+/* A file that neither kind of entry began: the other one comes into it, with names that are known and that are not. */
+static void add_the_other_kind(void **state)
+{
+    (void)state;
+    for (size_t first = 0; first < 2; first++) {
+        mlp_plan_file file = {.entries = NULL};
+        for (size_t kind = first; kind < first + 2; kind++) {
+            for (size_t i = 0; i < FORMS && kind % 2; i++)
+                assert_true(mlp_plan_file_add_form(&file, &forms_of_networks[FORMS - 1 - i]));
+            if (kind % 2 == 0)
+                assert_true(mlp_plan_file_add(&file, &entries_of_two_devices[1]));
+        }
+        assert_true(same_as(&file, &examples[1]));
+        for (size_t i = 1; i < FORMS; i++)
+            assert_ptr_equal(file.forms[i].device, file.entries[0].device);
+        check_print(&file, networks);
+        mlp_plan_file_free(&file);
+    }
 }
 
 /* Every one of device, multiprocessors, library and product tells entries apart. */
@@ -513,6 +797,32 @@ static void add_to_itself(void **state)
     mlp_plan_file_free(&file);
 }
 
+static void add_forms_to_itself(void **state)
+{
+    (void)state;
+    mlp_plan_file file;
+    parse_good(networks, strlen(networks), &file);
+    for (int i = 0; i < 500; i++) {
+        char network[32];
+        snprintf(network, sizeof network, "a rows=%d", i * 7 % 500);
+        mlp_form_entry entry = file.forms[0];
+        entry.network = network;
+        assert_true(mlp_plan_file_add_form(&file, &entry));
+        assert_true(mlp_plan_file_add_form(&file, &file.forms[file.form_count - 1]));
+    }
+    assert_int_equal(file.form_count, 500 + FORMS);
+    for (size_t i = 0; i < 500; i++)
+        assert_int_equal(strtol(file.forms[i].network + 7, NULL, 10), i);
+    for (size_t i = 0; i < FORMS; i++)
+        assert_true(same_form(&file.forms[500 + i], &forms_of_networks[i]));
+    assert_int_equal(file.count, 1);
+    mlp_plan_file_free(&file);
+}
+
+static const char *const bad_devices[] = {"a\"b", "a\nb", "a\rb", "\t", "\x7f"};
+static const char *const bad_words[] = {"", " ", " m=1", "m=1 ", "m=1  n=1", "m\n", "#", "m\"", "m\xc3\xa9", "m\t1"};
+static const double bad_times[] = {-0.001, 1e9, 1e300, (double)INFINITY, (double)NAN};
+
 static void check_misfit(const mlp_plan_entry *entry)
 {
     mlp_plan_file file;
@@ -522,24 +832,32 @@ static void check_misfit(const mlp_plan_entry *entry)
     mlp_plan_file_free(&file);
 }
 
+static void check_form_misfit(const mlp_form_entry *entry)
+{
+    mlp_plan_file file = {.entries = NULL};
+    assert_false(mlp_plan_file_add_form(&file, entry));
+    assert_true(!file.forms && !file.form_count);
+    parse_good(networks, strlen(networks), &file);
+    assert_false(mlp_plan_file_add_form(&file, entry));
+    check_print(&file, networks);
+    mlp_plan_file_free(&file);
+}
+
 /* What the file could not say is not taken. */
 static void misfits(void **state)
 {
     (void)state;
-    static const char *const devices[] = {"a\"b", "a\nb", "a\rb", "\t", "\x7f"};
-    static const char *const products[] = {"", " ", " m=1", "m=1 ", "m=1  n=1", "m\n", "#", "m\"", "m\xc3\xa9", "m\t1"};
-    static const double times[] = {-0.001, 1e9, 1e300, (double)INFINITY, (double)NAN};
     mlp_plan_entry entry = entries_of_two_devices[0];
-    for (size_t i = 0; i < sizeof devices / sizeof *devices; i++)
-        entry.device = devices[i], check_misfit(&entry);
+    for (size_t i = 0; i < sizeof bad_devices / sizeof *bad_devices; i++)
+        entry.device = bad_devices[i], check_misfit(&entry);
     entry = entries_of_two_devices[0];
-    for (size_t i = 0; i < sizeof products / sizeof *products; i++)
-        entry.product = products[i], check_misfit(&entry);
-    for (size_t i = 0; i < 5 * sizeof times / sizeof *times; i++) {
+    for (size_t i = 0; i < sizeof bad_words / sizeof *bad_words; i++)
+        entry.product = bad_words[i], check_misfit(&entry);
+    for (size_t i = 0; i < 6 * sizeof bad_times / sizeof *bad_times; i++) {
         entry = entries_of_two_devices[0];
         double *const places[] = {&entry.times.warm, &entry.times.cold, &entry.times.first_warm,
-                                  &entry.times.first_cold, &entry.times.listed_warm};
-        *places[i % 5] = times[i / 5];
+                                  &entry.times.first_cold, &entry.times.listed_warm, &entry.times.listed_cold};
+        *places[i % 6] = bad_times[i / 6];
         check_misfit(&entry);
     }
     entry = entries_of_two_devices[0];
@@ -550,14 +868,39 @@ static void misfits(void **state)
     entry.library = 1000000000, check_misfit(&entry);
 }
 
+static void misfits_of_forms(void **state)
+{
+    (void)state;
+    mlp_form_entry entry = forms_of_networks[2];
+    for (size_t i = 0; i < sizeof bad_devices / sizeof *bad_devices; i++)
+        entry.device = bad_devices[i], check_form_misfit(&entry);
+    entry = forms_of_networks[2];
+    for (size_t i = 0; i < sizeof bad_words / sizeof *bad_words; i++)
+        entry.network = bad_words[i], check_form_misfit(&entry);
+    for (size_t i = 0; i < MLP_FORMS * sizeof bad_times / sizeof *bad_times; i++) {
+        entry = forms_of_networks[2];
+        entry.microseconds[i % MLP_FORMS] = bad_times[i / MLP_FORMS];
+        check_form_misfit(&entry);
+    }
+    entry = forms_of_networks[2];
+    entry.multiprocessors = -1, check_form_misfit(&entry);
+    entry = forms_of_networks[2];
+    entry.library = 1000000000, check_form_misfit(&entry);
+    entry = forms_of_networks[2];
+    entry.form = MLP_FORMS, check_form_misfit(&entry);
+    entry.form = (mlp_form)-1, check_form_misfit(&entry);
+}
+
 /* ---- Refusals ---- */
 
-/* `from` of the text above becomes `to`. */
-static const struct {
+/* `from` of a text above becomes `to`. */
+struct edit {
     const char *from, *to;
     size_t line;
     const char *reason;
-} edits[] = {
+};
+
+static const struct edit edits[] = {
     {"mlpc plans 1\n", "mlpc plans 2\n", 3, "version '2'"},
     {"mlpc plans 1\n", "mlpc plans 11\n", 3, "version '11'"},
     {"mlpc plans 1\n", "mlpc plans\n", 3, "should be 'mlpc plans 1'"},
@@ -652,24 +995,32 @@ static const struct {
     {"warm=3.020", "warm=1000000000.000", 13, "not microseconds"},
     {"warm=3.020", "warm=18446744073709551619.020", 13, "not microseconds"},
     {" cold=4.900", "", 13, "'first_warm' stands in the place of 'cold'"},
-    {" listed_warm=3.080", "", 13, "'listed_warm' is missing"},
+    {" listed_warm=3.080", "", 13, "'listed_cold' stands in the place of 'listed_warm'"},
+    {" listed_warm=3.080 listed_cold=4.950", "", 13, "'listed_warm' is missing"},
+    {" listed_cold=4.950", " listed_warm=4.950", 13, "'listed_warm' is given twice"},
+    {" listed_cold=4.950", " 4.950", 13, "unknown word '4.950' in the place of 'listed_cold'"},
+    {" listed_cold=4.950", " listed_cold=", 13, "'listed_cold' is '', not microseconds"},
+    {" listed_cold=4.950", " listed_cold=4.950 listed_cold=4.950", 13, "'listed_cold=4.950' is more than"},
+    {" listed_cold=4.950", "", 14, "damaged, or edited by hand"},
+    {" listed_cold=4.950", " listed_cold=0.000", 14, "damaged, or edited by hand"},
+    {" listed_cold=0.000", "", 25, "the entry's checksum is 196ebf960c55ee96, its text gives f5f34c6f4ea3bcab"},
     {" listed_warm=3.080", " warm=3.080", 13, "'warm' is given twice"},
 
-    {"checksum cf11974a80db5d5a", "checksum cf11974a80db5d5b", 14,
-     "the entry's checksum is cf11974a80db5d5b, its text gives cf11974a80db5d5a: damaged, or edited by hand"},
-    {"warm=3.020", "warm=3.021", 14, "the entry's checksum is cf11974a80db5d5a, its text gives "},
+    {"checksum 3c94b1db1d8362a1", "checksum 3c94b1db1d8362a0", 14,
+     "the entry's checksum is 3c94b1db1d8362a0, its text gives 3c94b1db1d8362a1: damaged, or edited by hand"},
+    {"warm=3.020", "warm=3.021", 14, "the entry's checksum is 3c94b1db1d8362a1, its text gives "},
     {"m=512 n=64 k=784 a=", "m=512 n=65 k=784 a=", 14, "damaged, or edited by hand"},
     {"H100 80GB", "H100 90GB", 14, "damaged, or edited by hand"},
     {"epilogue fused", "epilogue apart", 14, "damaged, or edited by hand"},
     {"0000000000000042", "0000000000000043", 14, "damaged, or edited by hand"},
     {"workspace 0", "workspace 1", 14, "damaged, or edited by hand"},
-    {"checksum cf11974a80db5d5a", "checksum CF11974A80DB5D5A", 14, "not 16 digits"},
-    {"checksum cf11974a80db5d5a", "checksum", 14, "the checksum '' is not 16 digits"},
-    {"checksum cf11974a80db5d5a", "checksum cf11974a80db5d5a 0", 14, "'0' is more than"},
-    {"    checksum cf11974a80db5d5a\n", "", 15, "the entry of line 7 ends before its 'checksum'"},
-    {"    checksum f5f34c6f4ea3bcab\n", "", 26, "the entry of line 18 ends before its 'checksum'"},
-    {"    checksum ac2c7ae50208e38e\n", "", 33, "the entry of line 27 ends before its 'checksum'"},
-    {"    checksum ac2c7ae50208e38e\n", "\n\n# end\n", 36, "the entry of line 27 ends before its 'checksum'"},
+    {"checksum 3c94b1db1d8362a1", "checksum 3C94B1DB1D8362A1", 14, "not 16 digits"},
+    {"checksum 3c94b1db1d8362a1", "checksum", 14, "the checksum '' is not 16 digits"},
+    {"checksum 3c94b1db1d8362a1", "checksum 3c94b1db1d8362a1 0", 14, "'0' is more than"},
+    {"    checksum 3c94b1db1d8362a1\n", "", 15, "the entry of line 7 ends before its 'checksum'"},
+    {"    checksum 196ebf960c55ee96\n", "", 26, "the entry of line 18 ends before its 'checksum'"},
+    {"    checksum 298a085cb7a569e5\n", "", 33, "the entry of line 27 ends before its 'checksum'"},
+    {"    checksum 298a085cb7a569e5\n", "\n\n# end\n", 36, "the entry of line 27 ends before its 'checksum'"},
     {"\nproduct m=512 n=128 k=784\n", "\n", 28, "'epilogue' stands outside of an entry"},
 
     {"    workspace 0\n", "    workspace\t0\n", 11, "byte 14 of the line is 0x09, a control character"},
@@ -680,14 +1031,66 @@ static const struct {
     {"# Plans", "\xef\xbb\xbf# Plans", 1, "first line should be 'mlpc plans 1'"},
 };
 
+static const struct edit network_edits[] = {
+    {"device \"GeForce\" multiprocessors=82 cublaslt=0.0.0\n", "\n", 7, "a network before any device"},
+    {"cublaslt=0.0.0", "cublaslt=0", 5, "not a version"},
+    {"network digits rows=1 layout=00000000000000ff", "network", 7, "a network's name and size should stand here"},
+    {"network digits rows=1 layout=00000000000000ff", "network  ", 7, "a network's name and size should stand here"},
+    {"network digits", "network #digits", 7, "'#digits' in a network is not of printable ASCII"},
+    {"network digits", "network digits\"", 7, "'digits\"' in a network is not of printable ASCII"},
+    {"network digits", "networks digits", 7, "unknown word 'networks'"},
+
+    {"form steps", "form step", 9, "the form is 'steps', 'rows' or 'few', not 'step'"},
+    {"form steps", "form Steps", 9, "the form is 'steps', 'rows' or 'few', not 'Steps'"},
+    {"form steps", "form", 9, "the form is 'steps', 'rows' or 'few', not ''"},
+    {"form steps", "form steps rows", 9, "'rows' is more than"},
+    {"    form steps\n", "", 9, "'microseconds' stands in the place of 'form'"},
+    {"    form steps\n", "    form steps\n    form steps\n", 10, "'form' is given twice"},
+    {"    form steps\n", "    epilogue fused\n", 9, "'epilogue' stands in the place of 'form'"},
+    {"    form steps\n", "    form steps\n    workspace 0\n", 10, "'workspace' stands in the place of 'microseconds'"},
+    {"    form steps\n", "    form steps\n    checksum 0\n", 10, "'checksum' stands in the place of 'microseconds'"},
+    {"    form steps\n", "network x\n", 9, "the entry of line 7 ends before its 'form'"},
+    {"    form steps\n", "    form steps\nproduct x\n", 10, "the entry of line 7 ends before its 'microseconds'"},
+    {"    form steps\n", "    form steps\ndevice \"G\"\n", 10, "the entry of line 7 ends before its 'microseconds'"},
+    {"    form steps\n", "mlpc plans 1\n", 9, "second version"},
+
+    {"steps=9.000", "steps=9.00", 10, "'steps' is '9.00', not microseconds"},
+    {"steps=9.000", "steps=1000000000.000", 10, "not microseconds"},
+    {"steps=9.000", "steps=-9.000", 10, "not microseconds"},
+    {"steps=9.000", "warm=9.000", 10, "unknown word 'warm=9.000' in the place of 'steps'"},
+    {" rows=0.000 few=10.000", " few=10.000", 10, "'few' stands in the place of 'rows'"},
+    {" rows=0.000 few=10.000", " steps=0.000 few=10.000", 10, "'steps' is given twice"},
+    {" few=10.000", "", 10, "'few' is missing"},
+    {" few=10.000", " few=10.000 listed_cold=0.000", 10, "'listed_cold=0.000' is more than"},
+
+    {"0ddc106521b1578f", "0ddc106521b1578e", 11,
+     "the entry's checksum is 0ddc106521b1578e, its text gives 0ddc106521b1578f: damaged, or edited by hand"},
+    {"0ddc106521b1578f", "ddc106521b1578f", 11, "the checksum 'ddc106521b1578f' is not 16 digits"},
+    {"steps=9.000", "steps=9.001", 11, "damaged, or edited by hand"},
+    {"form steps", "form few", 11, "damaged, or edited by hand"},
+    {"digits rows=1 ", "digits rows=2 ", 11, "damaged, or edited by hand"},
+    {"cublaslt=0.0.0", "cublaslt=0.0.1", 11, "damaged, or edited by hand"},
+    {"GeForce", "Geforce", 11, "damaged, or edited by hand"},
+    {"    checksum 0ddc106521b1578f\n", "", 12, "the entry of line 7 ends before its 'checksum'"},
+    {"    checksum b883ce172f882a94\n", "", 47, "the entry of line 45 ends before its 'checksum'"},
+    {"network policy rows=1 layout=0123456789abcdef\n", "\n", 24, "'form' stands outside of an entry"},
+    {"product m=512 n=64 k=784\n", "network m=512 n=64 k=784\n", 36, "'epilogue' stands in the place of 'form'"},
+};
+
+static void check_edit(const char *original, const struct edit *edit)
+{
+    char *text = replaced(original, edit->from, edit->to);
+    check_refusal(text, strlen(text), edit->line, edit->reason);
+    free(text);
+}
+
 static void refusals(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof edits / sizeof *edits; i++) {
-        char *text = replaced(two_devices, edits[i].from, edits[i].to);
-        check_refusal(text, strlen(text), edits[i].line, edits[i].reason);
-        free(text);
-    }
+    for (size_t i = 0; i < sizeof edits / sizeof *edits; i++)
+        check_edit(two_devices, &edits[i]);
+    for (size_t i = 0; i < sizeof network_edits / sizeof *network_edits; i++)
+        check_edit(networks, &network_edits[i]);
 }
 
 static void no_version(void **state)
@@ -751,6 +1154,42 @@ static void twice(void **state)
     free(text.bytes);
 }
 
+/* A product and a network may have the same words; and which of the repeated stands first in the file counts. */
+static void networks_twice(void **state)
+{
+    (void)state;
+    struct text text;
+    mlp_plan_file file;
+    text_begin(&text);
+    put_device(&text, "G", h200);               /* line 2 */
+    put_network(&text, "x");                    /* 3 */
+    put_entry(&text, "x");                      /* 7 */
+    put_network(&text, "y");                    /* 14 */
+    put_device(&text, "F", h200);               /* 18 */
+    put_network(&text, "x");                    /* 19, of another device */
+    fflush(text.stream);
+    parse_good(text.bytes, text.length, &file);
+    assert_int_equal(file.count, 1);
+    assert_int_equal(file.form_count, 3);
+    mlp_plan_file_free(&file);
+    put_device(&text, "G", h200);               /* 23 */
+    put_network(&text, "y");                    /* 24 */
+    put_entry(&text, "x");                      /* 28 */
+    put_network(&text, "x");                    /* 35 */
+    text_end(&text);
+    check_refusal(text.bytes, text.length, 24, "the network of line 14 again, for the same device and library");
+    free(text.bytes);
+    text_begin(&text);
+    put_device(&text, "G", h200);               /* 2 */
+    put_entry(&text, "x");                      /* 3 */
+    put_network(&text, "y");                    /* 10 */
+    put_entry(&text, "x");                      /* 14 */
+    put_network(&text, "y");                    /* 21 */
+    text_end(&text);
+    check_refusal(text.bytes, text.length, 14, "the product of line 3 again, for the same device and library");
+    free(text.bytes);
+}
+
 /* ---- Damage ---- */
 
 /* Each of its bits turned, and then bytes that mean something. */
@@ -761,32 +1200,36 @@ static char changed(char byte, size_t how)
 }
 enum { CHANGES = 8 + 17 + 1 };                          /* the last one is 0 */
 
-/* Where one byte is another, the text is refused or says the same. */
+/* Where one byte is another, the text is refused or says the same. Returns whether it was refused. */
+static int check_changed(const struct example *example, const char *text, size_t at)
+{
+    mlp_plan_file file;
+    mlp_plan_error error;
+    int good = parse(text, strlen(example->text), &file, &error);
+    if (good && !same_as(&file, example))
+        fail_msg("byte %zu as 0x%02x gives other entries", at, (unsigned)(unsigned char)text[at]);
+    assert_true(good || (error.line > 0 && error.text[0]));
+    mlp_plan_file_free(&file);
+    return !good;
+}
+
 static void every_change_of_a_byte(void **state)
 {
     (void)state;
-    size_t length = strlen(two_devices), refused = 0, same = 0;
-    char *text = strdup(two_devices);
-    for (size_t at = 0; at < length; at++) {
-        for (size_t how = 0; how < CHANGES; how++) {
-            mlp_plan_file file;
-            mlp_plan_error error;
-            text[at] = changed(two_devices[at], how);
-            if (!parse(text, length, &file, &error)) {
-                assert_true(error.line > 0 && error.text[0]);
-                refused++;
-            } else if (file.count == 3 && same_entries(file.entries, entries_of_two_devices, 3)) {
-                same++;
-            } else {
-                fail_msg("byte %zu as 0x%02x gives other entries", at, (unsigned)(unsigned char)text[at]);
+    for (size_t i = 0; i < EXAMPLES; i++) {
+        char *text = strdup(examples[i].text);
+        size_t length = strlen(text), refused = 0;
+        for (size_t at = 0; at < length; at++) {
+            char kept = text[at];
+            for (size_t how = 0; how < CHANGES; how++) {
+                text[at] = changed(kept, how);
+                refused += (size_t)check_changed(&examples[i], text, at);
             }
-            mlp_plan_file_free(&file);
+            text[at] = kept;
         }
-        text[at] = two_devices[at];
+        assert_true(refused > 0 && refused < CHANGES * length);
+        free(text);
     }
-    assert_int_equal(refused + same, CHANGES * length);
-    assert_true(refused > 0 && same > 0);
-    free(text);
 }
 
 /* Whether the first `cut` bytes end where a shorter file may end, too: behind the last byte of a version, a device line
@@ -802,28 +1245,42 @@ static int may_end(const char *text, size_t cut)
                                  !strncmp(text + begin, "    checksum ", 13));
 }
 
+static size_t occurrences(const char *text, size_t length, const char *what)
+{
+    size_t count = 0, what_length = strlen(what);
+    for (size_t i = 0; i + what_length <= length; i++)
+        count += !memcmp(text + i, what, what_length);
+    return count;
+}
+
 /* A text that ends early is refused; or it is one that nobody can tell from a shorter one, and gives its entries. */
+static void check_cut(const struct example *example, size_t cut, size_t *most)
+{
+    mlp_plan_file file;
+    mlp_plan_error error;
+    int good = parse(example->text, cut, &file, &error);
+    assert_int_equal(good, may_end(example->text, cut));
+    if (good) {
+        assert_int_equal(file.count, occurrences(example->text, cut, "\nproduct "));
+        assert_int_equal(file.form_count, occurrences(example->text, cut, "\nnetwork "));
+        assert_true(begins_as(&file, example));
+        assert_true(file.count + file.form_count <= *most + 1);         /* none is left out */
+        *most = file.count + file.form_count;
+    } else {
+        assert_true(error.line > 0 && error.line <= occurrences(example->text, cut, "\n") + 1);
+    }
+    mlp_plan_file_free(&file);
+}
+
 static void every_truncation(void **state)
 {
     (void)state;
-    size_t length = strlen(two_devices), line = 1, read[4] = {0};
-    for (size_t cut = 0; cut < length; cut++) {
-        mlp_plan_file file;
-        mlp_plan_error error;
-        int good = parse(two_devices, cut, &file, &error);
-        assert_int_equal(good, may_end(two_devices, cut));
-        if (good) {
-            assert_int_equal(file.count, (line >= 14) + (line >= 25) + (line >= 34));
-            assert_true(same_entries(file.entries, entries_of_two_devices, file.count));
-            read[file.count]++;
-        } else {
-            assert_true(error.line > 0 && error.line <= line);
-        }
-        line += two_devices[cut] == '\n';
-        mlp_plan_file_free(&file);
+    for (size_t i = 0; i < EXAMPLES; i++) {
+        size_t most = 0;
+        for (size_t cut = 0; cut < strlen(examples[i].text); cut++)
+            check_cut(&examples[i], cut, &most);
+        assert_int_equal(most, examples[i].count + examples[i].form_count);
     }
-    for (size_t i = 0; i < 4; i++)
-        assert_true(read[i] > 0);
 }
 
 /* ---- Sizes ---- */
@@ -864,6 +1321,7 @@ static void long_lines(void **state)
     text_begin(&text);
     put_device(&text, name, h200);
     put_entry(&text, product);
+    put_network(&text, product);
     fprintf(text.stream, "#%s%s\n%s#\n%s\n", product, name, spaces, spaces);
     put_entry(&text, "m=1");
     text_end(&text);
@@ -871,6 +1329,8 @@ static void long_lines(void **state)
     assert_int_equal(file.count, 2);
     assert_string_equal(file.entries[1].device, name);
     assert_string_equal(file.entries[0].product, product);
+    assert_int_equal(file.form_count, 1);
+    assert_string_equal(file.forms[0].network, product);
     size_t length;
     char *printed = mlp_plan_file_print(&file, &length);
     assert_non_null(printed);
@@ -905,17 +1365,21 @@ static void many_entries(void **state)
         char product[64];
         snprintf(product, sizeof product, "m=512 n=%zu k=784", i * 7919 % MANY);
         put_entry(&text, product);
+        put_network(&text, product);
     }
     text_end(&text);
     parse_in_time(&text, &file);
     assert_int_equal(file.count, MANY);
-    for (size_t i = 0; i < MANY; i++)
+    assert_int_equal(file.form_count, MANY);
+    for (size_t i = 0; i < MANY; i++) {
         assert_int_equal(strtoul(file.entries[i].product + 8, NULL, 10), i);
+        assert_int_equal(strtoul(file.forms[i].network + 8, NULL, 10), i);
+    }
     free(text.bytes);
     mlp_plan_file_free(&file);
 }
 
-/* Many products of devices whose names are long and alike to their last letters. */
+/* Many products and networks of devices whose names are long and alike to their last letters. */
 static void long_names_of_many_products(void **state)
 {
     (void)state;
@@ -931,19 +1395,24 @@ static void long_names_of_many_products(void **state)
             char product[64];
             snprintf(product, sizeof product, "m=%zu", i * 2 + device % 2);
             put_entry(&text, product);
+            put_network(&text, product);
         }
     }
     text_end(&text);
     parse_in_time(&text, &file);
     assert_int_equal(file.count, DEVICES * EACH);
+    assert_int_equal(file.form_count, DEVICES * EACH);
     for (size_t i = 0; i < file.count; i++) {
         assert_int_equal(file.entries[i].device[LONG - 1], 'a' + i / (2 * EACH));
         assert_int_equal(strtoul(file.entries[i].product + 2, NULL, 10), i % (2 * EACH));
     }
     size_t length = 0;
     clock_t start = clock();
-    free(mlp_plan_file_print(&file, &length));
-    assert_true(length > DEVICES / 2 * LONG && (double)(clock() - start) / CLOCKS_PER_SEC < most_seconds);
+    char *printed = mlp_plan_file_print(&file, &length);
+    assert_true((double)(clock() - start) / CLOCKS_PER_SEC < most_seconds);
+    assert_int_equal(occurrences(printed, length, "\ndevice \"GGG"), DEVICES / 2);
+    assert_true(length > DEVICES / 2 * LONG);
+    free(printed);
     free(text.bytes), free(name);
     mlp_plan_file_free(&file);
 }
@@ -952,19 +1421,28 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(exact_text),
+        cmocka_unit_test(without_listed_cold),
+        cmocka_unit_test(listed_cold_is_written),
         cmocka_unit_test(no_entries),
         cmocka_unit_test(freedom),
         cmocka_unit_test(gains),
+        cmocka_unit_test(gains_of_forms),
+        cmocka_unit_test(forms_are_named_as_everywhere),
         cmocka_unit_test(every_time_prints_as_it_was_read),
         cmocka_unit_test(any_order_is_sorted),
         cmocka_unit_test(add_replaces_one_and_keeps_the_others),
+        cmocka_unit_test(add_form_replaces_one_and_keeps_the_others),
         cmocka_unit_test(add_beside),
         cmocka_unit_test(add_to_itself),
+        cmocka_unit_test(add_forms_to_itself),
+        cmocka_unit_test(add_the_other_kind),
         cmocka_unit_test(misfits),
+        cmocka_unit_test(misfits_of_forms),
         cmocka_unit_test(refusals),
         cmocka_unit_test(no_version),
         cmocka_unit_test(nul_bytes),
         cmocka_unit_test(twice),
+        cmocka_unit_test(networks_twice),
         cmocka_unit_test(every_change_of_a_byte),
         cmocka_unit_test(every_truncation),
         cmocka_unit_test(long_lines),
