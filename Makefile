@@ -3,7 +3,8 @@
 #   make deps     installs what is missing (Debian, Ubuntu)     make check    runs every test that this machine can run
 #   make          builds compiler and runtime                   make asan     the same under sanitizers, in build/asan
 #   make demo     reads 360 handwritten digits                  make golden   refreshes texts that tests hold output to
-#   make check-gpu  on a machine with a GPU                       make clean    removes build/
+#   make check-gpu  the CUDA target, where there is a GPU        make bench    against other tools, where there is one
+#   make clean    removes build/
 #
 # V=1 shows whole commands. Sources are found by wildcard; header dependencies follow by themselves.
 
@@ -33,7 +34,7 @@ PASSES    = $(filter-out $(B)/compiler/main.o,$(COMPILER)) $(PLAN_FILE)
 RUNTIME   = $(patsubst %.c,$(B)/%.o,$(filter-out $(wildcard runtime/cuda*.c),$(wildcard runtime/*.c)))
 # What generated code includes, and the CUDA half, which is compiled together with it.
 SHIPPED   = $(addprefix $(B)/,$(wildcard runtime/mlp_*.h runtime/mlp_*.cuh runtime/cuda*.c runtime/cuda*.h) \
-            runtime/plan_file.h runtime/element.h runtime/timing.h)
+            runtime/plan_file.h runtime/element.h runtime/random.h runtime/timing.h)
 UNITS     = $(patsubst tests/unit/%.c,$(B)/tests/%,$(wildcard tests/unit/*.c))
 TOOLS     = $(B)/tests/run_cases $(B)/tests/show_digits
 
@@ -108,6 +109,10 @@ check-gpu: all $(B)/mlpc-static
 	@tests/gpu/bundle.sh $(B)/mlpc $(B)/gpu
 	@$(B)/gpu/run.sh
 
+# On a machine with a GPU: the networks of specs/ladder against other tools; results in tests/bench/results.
+bench: all $(B)/mlpc-static
+	@tests/bench/gpu.sh
+
 golden: all
 	@tests/golden.sh $(B) refresh
 	@tests/messages.sh $(B)/mlpc refresh
@@ -140,6 +145,6 @@ deps:
 clean:
 	rm -rf build
 
-.PHONY: all check check-gpu asan golden demo deps clean
+.PHONY: all check check-gpu bench asan golden demo deps clean
 .SECONDARY:
 -include $(shell find $(B) -name '*.d' 2>/dev/null)

@@ -1,12 +1,17 @@
 /* NAME.c for a GPU: the products as constant data, one forward function a batch size (a straight line of calls, one a
  * step), and the network's functions, each a call of the runtime with what is constant for this network. */
 #include "emit_cuda.h"
+#include "forms.h"
 #include "plan_file.h"
+#include "whole.h"
 
 #include <inttypes.h>
 
 static const char *const dtype_constant[] = {
     [DTYPE_F32] = "MLP_F32", [DTYPE_TF32] = "MLP_TF32", [DTYPE_F16] = "MLP_F16", [DTYPE_BF16] = "MLP_BF16"};
+
+static const char *const form_constant[FORM_COUNT] = {
+    [FORM_STEPS] = "MLP_FORM_STEPS", [FORM_ROWS] = "MLP_FORM_ROWS", [FORM_FEW] = "MLP_FORM_FEW"};
 
 static const struct {
     const char *constant;
@@ -27,7 +32,9 @@ static const int64_t largest_static_arena = INT64_C(1) << 30, workspace_of_produ
 struct cuda_arena cuda_arena(const struct plan *plan)
 {
     struct cuda_arena arena = {.values = plan->weights_bytes};
-    arena.workspace = arena.values + plan->arena_bytes;
+    arena.state = arena.values + plan->arena_bytes;
+    arena.state_bytes = forms_emit(plan, FORM_FEW) ? (few_state_bytes(plan) + 255) / 256 * 256 : 0;
+    arena.workspace = arena.state + arena.state_bytes;
     arena.workspace_bytes = plan->products.count ? workspace_of_products : 0;
     arena.bytes = arena.workspace + arena.workspace_bytes;
     arena.is_static = arena.bytes <= largest_static_arena;
@@ -42,6 +49,8 @@ void emit_cuda_places(struct emitter *e, const struct plan *plan)
               plan->max_batch == 1 ? "" : "s", arena.workspace_bytes ? ", the workspace of the products" : "");
     emit_line(e, "#define WEIGHTS 0");
     emit_line(e, "#define VALUES %" PRId64, arena.values);
+    if (arena.state_bytes)
+        emit_line(e, "#define STATE %" PRId64, arena.state);
 }
 
 const char *cuda_place(struct arena *arena, const struct plan *plan, const struct value *value)
@@ -158,9 +167,10 @@ static void emit_lock(struct emitter *e, const struct lock *lock)
         emit_line(e, "%sUINT64_C(0x%016" PRIx64 "), UINT64_C(0x%016" PRIx64 ")%s", i ? "          " : ".bytes = {",
                   bytes[i], bytes[i + 1], i < 6 ? "," : "},");
     emit_line(e, ".workspace = %" PRIu64 ",", entry->workspace);
-    emit_line(e, ".times = {.warm = %.3f, .cold = %.3f, .first_warm = %.3f, .first_cold = %.3f, .listed_warm = %.3f},",
-              entry->times.warm, entry->times.cold, entry->times.first_warm, entry->times.first_cold,
-              entry->times.listed_warm);
+    emit_line(e, ".times = {.warm = %.3f, .cold = %.3f, .first_warm = %.3f, .first_cold = %.3f,",
+              entry->times.warm, entry->times.cold, entry->times.first_warm, entry->times.first_cold);
+    emit_line(e, "          .listed_warm = %.3f, .listed_cold = %.3f},", entry->times.listed_warm,
+              entry->times.listed_cold);
     emit_close(e, "},");
 }
 
@@ -203,6 +213,33 @@ static void emit_gemms(struct emitter *e, const struct plan *plan)
 
 /* ---- Steps ---- */
 
+/* The step of the generated kernel that belongs to a step, or NULL: of a product, its epilogue apart. */
+const struct step *cuda_kernel_step(const struct plan *plan, const struct step *step)
+{
+    if (!forms_emit(plan, FORM_STEPS))
+        return NULL;
+    return step->product ? step->apart : step;
+}
+
+/* "digits_few_b1": the launch function of a whole network, NULL for steps. */
+static const char *whole_launcher(struct arena *arena, const struct plan *plan, int batch, enum form form)
+{
+    if (form == FORM_FEW)
+        return arena_format(arena, "%s_few_b%" PRId64, plan->prefix, plan->batches[batch]);
+    return form == FORM_ROWS ? arena_format(arena, "%s_rows", plan->prefix) : NULL;
+}
+
+static void emit_whole_launchers(struct emitter *e, const struct plan *plan)
+{
+    static const char parameters[] = "(unsigned char *arena, int64_t rows, void *stream);";
+    if (forms_emit(plan, FORM_ROWS))
+        emit_line(e, "MLP_EXTERN MLP_HIDDEN int %s%s", whole_launcher(e->arena, plan, 0, FORM_ROWS), parameters);
+    for (int b = 0; b < plan->batch_count; b++) {
+        if (plan->forms[b].emitted[FORM_FEW])
+            emit_line(e, "MLP_EXTERN MLP_HIDDEN int %s%s", whole_launcher(e->arena, plan, b, FORM_FEW), parameters);
+    }
+}
+
 static void emit_launchers(struct emitter *e, const struct plan *plan)
 {
     emit_line(e, "/* %s.cu: the arena%s, and the generated kernels. */", plan->prefix,
@@ -210,12 +247,12 @@ static void emit_launchers(struct emitter *e, const struct plan *plan)
     if (cuda_arena(plan).is_static)
         emit_line(e, "MLP_EXTERN MLP_HIDDEN int %s_arena(void **arena);", plan->prefix);
     for (size_t i = 0; i < plan->steps.count; i++) {
-        const struct step *step = &plan->steps.at[i];
-        step = step->product ? step->apart : step;
+        const struct step *step = cuda_kernel_step(plan, &plan->steps.at[i]);
         if (step)
             emit_line(e, "MLP_EXTERN MLP_HIDDEN int %s_%s(unsigned char *arena, int64_t rows, void *stream);",
                       plan->prefix, step->function);
     }
+    emit_whole_launchers(e, plan);
     emit_blank(e);
 }
 
@@ -229,15 +266,46 @@ static void emit_call(struct emitter *e, const struct plan *plan, const struct s
                   step->function, rows);
 }
 
-static void emit_forward(struct emitter *e, const struct plan *plan, int64_t rows)
+/* "forward_b64": where other forms are there to compare it with, "steps_b64" and "few_b64" stand beside it. */
+static const char *forward_name(struct arena *arena, const struct plan *plan, int batch, enum form form)
 {
-    emit_line(e, "static mlp_status forward_b%" PRId64 "(mlp_cuda *cuda)", rows);
+    const char *name = form == plan->forms[batch].chosen ? "forward" : form_name(form);
+    return arena_format(arena, "%s_b%" PRId64, name, plan->batches[batch]);
+}
+
+static void emit_forward(struct emitter *e, const struct plan *plan, int batch, enum form form)
+{
+    const char *whole = whole_launcher(e->arena, plan, batch, form);
+    emit_line(e, "static mlp_status %s(mlp_cuda *cuda)", forward_name(e->arena, plan, batch, form));
     emit_open(e, "{");
-    for (size_t i = 0; i < plan->steps.count; i++)
-        emit_call(e, plan, &plan->steps.at[i], rows);
+    for (size_t i = 0; !whole && i < plan->steps.count; i++)
+        emit_call(e, plan, &plan->steps.at[i], plan->batches[batch]);
+    if (whole)
+        emit_line(e, "MLP_TRY(mlp_cuda_kernel(cuda, \"the whole network\", %s, %" PRId64 "));", whole,
+                  plan->batches[batch]);
     emit_line(e, "return MLP_OK;");
     emit_close(e, "}");
     emit_blank(e);
+}
+
+/* All forms of one batch size, by mlp_form. */
+static void emit_forms(struct emitter *e, const struct plan *plan, int batch)
+{
+    for (int i = 0; i < FORM_COUNT; i++) {
+        if (plan->forms[batch].emitted[i])
+            emit_forward(e, plan, batch, (enum form)i);
+    }
+}
+
+static void emit_batch(struct emitter *e, const struct plan *plan, int batch)
+{
+    const struct batch_form *forms = &plan->forms[batch];
+    const char *list = "";
+    for (int i = 0; i < FORM_COUNT; i++)
+        list = arena_format(e->arena, "%s%s%s", list, i ? ", " : "",
+                            forms->emitted[i] ? forward_name(e->arena, plan, batch, (enum form)i) : "NULL");
+    emit_line(e, "{.rows = %" PRId64 ", .form = %s, .forms = {%s}},", plan->batches[batch],
+              form_constant[forms->chosen], list);
 }
 
 static void emit_forwards(struct emitter *e, const struct plan *plan)
@@ -245,10 +313,10 @@ static void emit_forwards(struct emitter *e, const struct plan *plan)
     emit_line(e, "/* ---- From input to output, for each batch size ---- */");
     emit_blank(e);
     for (int i = 0; i < plan->batch_count; i++)
-        emit_forward(e, plan, plan->batches[i]);
+        emit_forms(e, plan, i);
     emit_open(e, "static const mlp_cuda_batch forwards[] = {");
     for (int i = 0; i < plan->batch_count; i++)
-        emit_line(e, "{.rows = %" PRId64 ", .forward = forward_b%" PRId64 "},", plan->batches[i], plan->batches[i]);
+        emit_batch(e, plan, i);
     emit_close(e, "};");
     emit_blank(e);
 }
@@ -261,7 +329,7 @@ static void emit_single_steps(struct emitter *e, const struct plan *plan)
     emit_open(e, "static const mlp_cuda_step single_steps[] = {");
     for (size_t i = 0; i < plan->steps.count; i++) {
         const struct step *step = &plan->steps.at[i];
-        if (step->product)
+        if (step->product || !cuda_kernel_step(plan, step))
             emit_line(e, "{.name = \"%s\", .launch = NULL, .gemm = %zu},", step->name, gemm++);
         else
             emit_line(e, "{.name = \"%s\", .launch = %s_%s, .gemm = 0},", step->name, plan->prefix, step->function);
@@ -281,8 +349,9 @@ static int64_t emit_ports(struct emitter *e, const struct plan *plan, const char
         const struct value *value = &plan->values.at[ports[i].value];
         int64_t size = (int64_t)dtype_size(value->dtype), row = value->width * size;
         emit_line(e, "{.offset = %s, .pitch = %" PRId64 ", .row_bytes = %" PRId64 ", .element = %" PRId64
-                  ", .staging = %" PRId64 "},     /* %s */",
-                  cuda_place(e->arena, plan, value), value->ld * size, row, size, staging, ports[i].name);
+                  ", .dtype = %s, .staging = %" PRId64 "},     /* %s */",
+                  cuda_place(e->arena, plan, value), value->ld * size, row, size, dtype_constant[value->dtype], staging,
+                  ports[i].name);
         staging += (row * plan->max_batch + 255) / 256 * 256;
     }
     emit_close(e, "};");
@@ -333,6 +402,7 @@ static void emit_config(struct emitter *e, const struct plan *plan, bool embedde
     emit_line(e, ".staging_bytes = %" PRId64 ",", staging);
     emit_line(e, ".weights_bytes = %s_WEIGHTS_BYTES,", plan->prefix);
     emit_line(e, ".weights_layout = UINT64_C(0x%016" PRIx64 "),", plan->weights_layout);
+    emit_line(e, ".network = \"%s\",", plan->network);
     if (embedded && plan->weights_bytes)
         emit_line(e, ".weights = %s_packed,", plan->prefix);
     else

@@ -317,7 +317,7 @@ static void print_member(const struct printer *p)
     print_operations(p);
     const char *text = expression(p, last_op(p));
     emit_line(p->e, "const float x_%s = %s;", out->name, is_read_inside(p, out) ? rounded(p, out->dtype, text) : text);
-    if (rows_of(p, out)->output && step->out != result_of(p))
+    if (rows_of(p, out)->output && step->out != stored_last(p))
         emit_line(p->e, "mlp_round(x_%s, %s);", out->name, memory_text(p, out));
 }
 

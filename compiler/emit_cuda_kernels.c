@@ -5,6 +5,8 @@
  * in a norm, a softmax or a reduction, the same text is what a row of mlp_cuda_kernels.cuh loads from. */
 #include "emit_cuda.h"
 #include "emit_map.h"
+#include "forms.h"
+#include "whole.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -492,17 +494,26 @@ void emit_cuda_device(struct emitter *e, const struct plan *plan)
 {
     emit_banner(e, plan);
     emit_line(e, "#include \"mlp_cuda_kernels.cuh\"");
+    if (forms_emit(plan, FORM_ROWS))
+        emit_line(e, "#include \"mlp_rows.cuh\"");
+    if (forms_emit(plan, FORM_FEW))
+        emit_line(e, "#include \"mlp_few.cuh\"");
     emit_blank(e);
     emit_cuda_places(e, plan);
     emit_blank(e);
     emit_arena(e, plan);
     for (size_t i = 0; i < plan->steps.count; i++) {
-        const struct step *step = &plan->steps.at[i];
-        step = step->product ? step->apart : step;
+        const struct step *step = cuda_kernel_step(plan, &plan->steps.at[i]);
         if (!step)
             continue;
         struct kernel k = kernel_of(e, plan, step);
         emit_kernel(&k);
         emit_launcher(&k);
+    }
+    if (forms_emit(plan, FORM_ROWS))
+        emit_cuda_rows(e, plan);
+    for (int b = 0; b < plan->batch_count; b++) {
+        if (plan->forms[b].emitted[FORM_FEW])
+            emit_cuda_few(e, plan, plan->batches[b]);
     }
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "emit.h"
+#include "forms.h"
 #include "version.h"
 
 static const char *dtype_constant[] = {
@@ -265,6 +266,19 @@ static void emit_batches(struct emitter *e, const struct plan *plan)
     emit_blank(e);
 }
 
+static void emit_forms(struct emitter *e, const struct plan *plan)
+{
+    static const char *const constants[FORM_COUNT] = {
+        [FORM_STEPS] = "MLP_FORM_STEPS", [FORM_ROWS] = "MLP_FORM_ROWS", [FORM_FEW] = "MLP_FORM_FEW"};
+    const char *list = "";
+    for (int b = 0; plan->forms && b < plan->batch_count; b++)
+        list = arena_format(e->arena, "%s%s%s", list, b ? ", " : "", constants[plan->forms[b].chosen]);
+    if (!plan->forms)
+        return;
+    emit_line(e, "static const mlp_form forms[] = {%s};", list);
+    emit_blank(e);
+}
+
 void emit_model(struct emitter *e, const struct plan *plan, bool embedded)
 {
     bool inputs = plan->inputs.count > 0, params = plan->params.count > 0;
@@ -272,6 +286,7 @@ void emit_model(struct emitter *e, const struct plan *plan, bool embedded)
     emit_blank(e);
     emit_run_any(e, plan);
     emit_batches(e, plan);
+    emit_forms(e, plan);
     if (inputs)
         emit_ports(e, "inputs", plan->inputs.at, plan->inputs.count);
     emit_ports(e, "outputs", plan->outputs.at, plan->outputs.count);
@@ -309,6 +324,8 @@ void emit_model(struct emitter *e, const struct plan *plan, bool embedded)
     emit_line(e, ".run_step = run_step,");
     emit_line(e, ".read_arena = read_arena,");
     emit_line(e, ".read_weights = read_weights,");
+    emit_line(e, ".whole_only = %d,", plan->forms && !forms_emit(plan, FORM_STEPS));
+    emit_line(e, ".forms = %s,", plan->target == TARGET_CUDA ? "forms" : "NULL");
     emit_line(e, ".time_step = %s,", plan->target == TARGET_CUDA ? "time_step" : "NULL");
     emit_line(e, ".describe = %s,", plan->target == TARGET_CUDA ? "describe" : "NULL");
     emit_line(e, ".describe_plan = %s,", plan->target == TARGET_CUDA ? "describe_plan" : "NULL");

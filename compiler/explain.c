@@ -2,7 +2,9 @@
 
 #include <inttypes.h>
 
+#include "forms.h"
 #include "plan_file.h"
+#include "whole.h"
 
 static bool is_output(const struct graph *graph, int node)
 {
@@ -107,8 +109,26 @@ static void print_plans(const struct plan *plan, int step, FILE *to)
     }
 }
 
+/* ---- The whole network in one kernel ---- */
+
+static void print_forms(const struct plan *plan, FILE *to)
+{
+    const char *rows = rows_refusal(plan);
+    for (int b = 0; b < plan->batch_count; b++) {
+        const char *few = few_refusal(plan, plan->batches[b]);
+        fprintf(to, "%" PRId64 " rows: ", plan->batches[b]);
+        if (plan->forms[b].chosen == FORM_STEPS)
+            fprintf(to, "step by step (one kernel for few rows: %s; for many: %s)\n", few ? few : "possible",
+                    rows ? rows : "possible");
+        else
+            fprintf(to, "one kernel for the whole network (%s)\n", form_name(plan->forms[b].chosen));
+    }
+}
+
 void explain_print(const struct graph *graph, const struct fusion *fusion, const struct plan *plan, FILE *to)
 {
+    if (plan->forms)
+        print_forms(plan, to);
     for (size_t i = 0; i < plan->steps.count; i++) {
         const struct step *step = &plan->steps.at[i];
         fprintf(to, "%s:%d: %s\n", plan->spec, step->line, step->text);

@@ -1,5 +1,6 @@
 #include "locks.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -55,6 +56,26 @@ static void lock_product(struct plan *plan, struct product *product, const mlp_p
     product->lock_count = same ? same->lock_count : plan->locks.count - product->first_lock;
 }
 
+/* Of several devices the first in the file decides: the source is one for all of them. */
+static enum form form_in(const struct plan *plan, int batch, const mlp_plan_file *file)
+{
+    static const enum form forms[MLP_FORMS] = {
+        [MLP_FORM_STEPS] = FORM_STEPS, [MLP_FORM_ROWS] = FORM_ROWS, [MLP_FORM_FEW] = FORM_FEW};
+    const char *network = arena_format(plan->arena, "%s rows=%" PRId64, plan->network, plan->batches[batch]);
+    for (size_t i = 0; i < file->form_count; i++) {
+        if (!strcmp(file->forms[i].network, network))
+            return forms[file->forms[i].form];
+    }
+    return FORM_COUNT;
+}
+
+static void lock_forms(struct plan *plan, const mlp_plan_file *file)
+{
+    plan->form_locks = ARENA_ARRAY(plan->arena, enum form, (size_t)plan->batch_count);
+    for (int b = 0; b < plan->batch_count; b++)
+        plan->form_locks[b] = form_in(plan, b, file);
+}
+
 /* ---- The file ---- */
 
 bool locks_read(struct plan *plan, const char *path, const char *text, size_t length)
@@ -66,6 +87,8 @@ bool locks_read(struct plan *plan, const char *path, const char *text, size_t le
         fprintf(stderr, "%s:%zu: error: %s [plan-file]\n", path, error.line, error.text);
     for (size_t i = 0; good && i < plan->products.count; i++)
         lock_product(plan, &plan->products.at[i], &file);
+    if (good && plan->target == TARGET_CUDA)
+        lock_forms(plan, &file);
     mlp_plan_file_free(&file);
     return good;
 }

@@ -12,6 +12,7 @@
 #include "emit.h"
 #include "explain.h"
 #include "fold.h"
+#include "forms.h"
 #include "fuse.h"
 #include "gate.h"
 #include "graph.h"
@@ -337,6 +338,8 @@ static enum exit_status compile(struct compilation *c)
     enum exit_status status = done ? read_locks(c) : diags_status(c->diags);
     if (!done || status != EXIT_DONE)
         return status;
+    if (c->plan)
+        forms_choose(c->plan, c->options.whole);
     if (c->options.mode != MODE_DUMP)
         return finish(c);
     print_dump(c);

@@ -22,6 +22,8 @@ static const char help[] =
     "  --random-weights=SEED    weights from a seed instead of a file\n"
     "  --plan=FILE              compiles in the tuned plans of products that FILE holds (a program's --tune makes it)\n"
     "  --locked                 a product without a plan is an error (exit status 4), here and when the program starts\n"
+    "  --whole=auto|never|rows|few|all   which batch sizes of a CUDA network become one kernel: as the plan file or a rule\n"
+    "                           says, none, all that can in one form; all: every form, for --tune to compare\n"
     "  --check                  reports errors and warnings, writes nothing\n"
     "  --dump=ast|graph|fused|plan|memory   prints the network after a pass\n"
     "  --dot                    prints the graph for Graphviz\n"
@@ -109,6 +111,7 @@ static enum exit_status parse_weights(struct options *options, const char *text)
 
 static const char *const targets[] = {"cpu", "cuda", NULL};
 static const char *const dumps[] = {"ast", "graph", "fused", "plan", "memory", NULL};
+static const char *const wholes[] = {"auto", "never", "rows", "few", "all", NULL};
 static const char *const colors[] = {"auto", "always", "never", NULL};
 
 static enum exit_status no_such_choice(const char *name, const char *value, const char *const *choices)
@@ -125,10 +128,10 @@ static enum exit_status choose(const char *name, const char *value, const char *
     return *choice < 0 ? no_such_choice(name, value, choices) : EXIT_DONE;
 }
 
-enum valued { TARGET, DUMP, COLOR, WEIGHTS, RANDOM_WEIGHTS, PLAN };
+enum valued { TARGET, DUMP, COLOR, WEIGHTS, RANDOM_WEIGHTS, WHOLE, PLAN };
 
 static const char *const valued_names[] = {"--target", "--dump", "--color", "--weights", "--random-weights",
-                                          "--plan", NULL};
+                                          "--whole",  "--plan", NULL};
 
 static enum exit_status parse_value(struct options *options, enum valued option, const char *value)
 {
@@ -151,6 +154,10 @@ static enum exit_status parse_value(struct options *options, enum valued option,
         return parse_weights(options, value);
     case RANDOM_WEIGHTS:
         return parse_seed(options, value);
+    case WHOLE:
+        status = choose(name, value, wholes, &choice);
+        options->whole = (enum whole)choice;
+        return status;
     case PLAN:
         break;
     }

@@ -18,6 +18,14 @@ enum mode {
 
 enum dump { DUMP_AST, DUMP_GRAPH, DUMP_FUSED, DUMP_PLAN, DUMP_MEMORY, DUMP_DOT, DUMP_EXPLAIN };
 
+/* Which networks become one kernel (CUDA). */
+enum whole {
+    WHOLE_AUTO,                     /* as the plan file says, else by a rule */
+    WHOLE_NEVER,
+    WHOLE_ROWS, WHOLE_FEW,          /* in this form wherever that is possible */
+    WHOLE_ALL,                      /* as AUTO, with all other forms beside it, for --tune to compare */
+};
+
 struct options {
     const char *input;              /* "-": standard input */
     const char *output;             /* -o; NULL: the default of the mode */
@@ -29,6 +37,7 @@ struct options {
     bool random;                    /* --random-weights */
     uint64_t seed;
     const char *plan;               /* --plan=FILE, or NULL */
+    enum whole whole;               /* --whole */
     bool locked;
     bool dependencies;              /* -M: a rule for make instead of an output */
     bool depfile;                   /* -MD: beside it */

@@ -100,6 +100,14 @@ struct product {
     size_t first_lock, lock_count;  /* its tuned plans, of plan.locks */
 };
 
+/* How a batch size is computed (CUDA): its steps one by one, or one generated kernel for the whole network. */
+enum form { FORM_STEPS, FORM_ROWS, FORM_FEW, FORM_COUNT };
+
+struct batch_form {
+    enum form chosen;
+    bool emitted[FORM_COUNT];       /* the chosen one; all that are possible where --tune is to compare them */
+};
+
 /* A kind of device that tuned plans are for. */
 struct plan_device {
     const char *name;
@@ -143,6 +151,9 @@ struct plan {
     VEC(struct product) products;   /* by batch size, then by step */
     VEC(struct plan_device) plan_devices;
     VEC(struct lock) locks;         /* those of one product side by side */
+    enum form *form_locks;          /* what the plan file says of each batch size, FORM_COUNT: nothing; NULL: no file */
+    const char *network;            /* CUDA: what a choice of forms depends on: "policy layout=0123456789abcdef" */
+    struct batch_form *forms;       /* of each batch size; NULL on a CPU */
     bool locked;                    /* --locked: the program, too, insists on its plans */
     int64_t arena_bytes;            /* of the buffers in the arena */
     int64_t weights_bytes;          /* of the packed parameters, without the header */

@@ -91,8 +91,22 @@ static const struct step *apart_step(const struct plan *plan, const struct step 
 
 /* ---- All of them ---- */
 
+/* The text of all steps, by its checksum: names, functions, widths. */
+static const char *network_text(const struct plan *plan)
+{
+    uint64_t hash = 0xcbf29ce484222325u ^ plan->weights_layout;
+    for (size_t i = 0; i < plan->steps.count; i++) {
+        const struct step *step = &plan->steps.at[i];
+        const char *line = arena_format(plan->arena, "%s %" PRId64 " ", step->text, plan->values.at[step->out].width);
+        for (; *line; line++)
+            hash = (hash ^ (unsigned char)*line) * 0x100000001b3u;
+    }
+    return arena_format(plan->arena, "%s layout=%016" PRIx64, plan->name, hash);
+}
+
 void products_list(struct plan *plan)
 {
+    plan->network = network_text(plan);
     for (int i = 0; (size_t)i < plan->steps.count; i++) {
         struct step *step = &plan->steps.at[i];
         if (step->product)

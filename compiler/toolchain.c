@@ -153,13 +153,16 @@ static bool ends_with(const char *text, const char *end)
 /* gcc turns the loops behind products into vector code at -O3 only. */
 static const char optimise[] = "-O3";
 
+/* With what this chip alone has: wgmma. */
+static const char default_architecture[] = "-gencode=arch=compute_90a,code=sm_90a";
+
 /* nvcc compiles what includes CUDA's headers: it knows where they are. */
 static void add_compiler(struct job *job, struct command *command, const char *source)
 {
     if (job->plan->target == TARGET_CUDA && !ends_with(source, ".S")) {
         add_tool(command, "NVCC", "nvcc", optimise);
         if (!mentions(command, "-arch") && !mentions(command, "-gencode"))
-            add(command, "-arch=sm_90");
+            add(command, default_architecture);
         add(command, "-Xcompiler=-fvisibility=hidden");
     } else {
         add_tool(command, "CC", "cc", optimise);
@@ -192,6 +195,8 @@ static bool is_source(const char *path)
 
 static bool has_product(const struct plan *plan)
 {
+    if (plan->target == TARGET_CUDA)
+        return plan->products.count > 0;
     for (size_t i = 0; i < plan->steps.count; i++) {
         if (plan->steps.at[i].product)
             return true;
@@ -233,7 +238,7 @@ static bool link_program(struct job *job, const char *to)
     bool cuda = job->plan->target == TARGET_CUDA;
     add_tool(&command, cuda ? "NVCC" : "CC", cuda ? "nvcc" : "cc", NULL);
     if (cuda && !mentions(&command, "-arch") && !mentions(&command, "-gencode"))
-        add(&command, "-arch=sm_90");
+        add(&command, default_architecture);
     add(&command, "-o");
     add(&command, to);
     add_objects(job, &command);

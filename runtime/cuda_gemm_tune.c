@@ -250,7 +250,7 @@ static mlp_plan_entry entry_of(const mlp_tuner *tuner, const struct choice *choi
     memcpy(entry.bytes, &best->algorithm, sizeof entry.bytes);
     entry.times = (mlp_plan_times){.warm = 1e6 * best->warm, .cold = 1e6 * best->cold,
                                    .first_warm = 1e6 * choice->first->warm, .first_cold = 1e6 * choice->first->cold,
-                                   .listed_warm = 1e6 * listed->warm};
+                                   .listed_warm = 1e6 * listed->warm, .listed_cold = 1e6 * listed->cold};
     return entry;
 }
 
@@ -342,13 +342,10 @@ static void begin_product(mlp_tuner *tuner, const mlp_gemm *gemm, double end)
     tuner->progress.seconds_left = end > now ? end - now : 0;
 }
 
-static mlp_status tune_all(mlp_tuner *tuner)
+static mlp_status tune_all(mlp_tuner *tuner, const mlp_plan_device *here)
 {
     const mlp_cuda_config *config = tuner->cuda->config;
     const double end = mlp_seconds() + tuner->tuning->seconds;
-    char name[256];
-    mlp_plan_device here;
-    MLP_TRY(mlp_gemm_here(tuner->cuda, name, &here));
     tuner->progress.products = count_products(config);
     for (size_t i = 0; i < config->gemm_count && !*tuner->tuning->stop; i++) {
         if (seen_before(config, i))
@@ -358,7 +355,7 @@ static mlp_status tune_all(mlp_tuner *tuner)
             continue;
         }
         begin_product(tuner, &config->gemms[i], end);
-        mlp_status status = tune_product(tuner, &here);
+        mlp_status status = tune_product(tuner, here);
         mlp_candidates_free(&tuner->candidates);
         MLP_TRY(status);
     }
@@ -400,12 +397,18 @@ static mlp_status tune(mlp_cuda *cuda, const mlp_tuning *tuning)
     mlp_tuner tuner = {.cuda = cuda, .tuning = tuning, .random = 0x9e3779b97f4a7c15u};
     unsigned char *own = cuda->arena;
     void *arena = NULL;
+    char name[256];
+    mlp_plan_device here;
     mlp_status status = open_tuner(&tuner, &arena);
+    if (status == MLP_OK)
+        status = mlp_gemm_here(cuda, name, &here);
     if (status == MLP_OK) {
         cuda->arena = arena;
-        status = tune_all(&tuner);
+        status = tune_all(&tuner, &here);
         cuda->arena = own;
     }
+    if (status == MLP_OK)
+        status = mlp_tune_forms(&tuner, &here);
     close_tuner(&tuner, arena);
     return status;
 }

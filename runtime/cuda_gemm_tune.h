@@ -4,8 +4,9 @@
  *   cuda_gemm_search.c  which algorithms there are, and in which order they are tried
  *   cuda_gemm_time.c    how long one takes
  *   cuda_gemm_prove.c   whether one computes what it should
+ *   cuda_gemm_forms.c   whether the steps are faster than the whole network in one kernel
  *
- * All of it works in an arena of the tuner's own, laid out like the network's, so that the network stays as it was. */
+ * Products are tuned in an arena of the tuner's own, laid out like the network's; forms, in the network's. */
 #ifndef MLP_CUDA_GEMM_TUNE_H
 #define MLP_CUDA_GEMM_TUNE_H
 
@@ -80,6 +81,9 @@ mlp_status mlp_time_finals(mlp_tuner *tuner, mlp_candidate **candidates, size_t 
  * bits, and with other sums of odd and large length; *good is 0, and *why says it, where one of them fails. Leaves
  * random numbers in the operands. */
 mlp_status mlp_prove(mlp_tuner *tuner, const mlp_candidate *candidate, int *good, const char **why);
+/* Forms of all batch sizes, told one by one; in the network's own arena, with its weights. */
+mlp_status mlp_tune_forms(mlp_tuner *tuner, const mlp_plan_device *here);
+
 /* Bytes from one copy of A to the next: a multiple of 256. */
 size_t mlp_copy_bytes(const mlp_gemm *gemm);
 /* Random numbers in all operands, and in the copies of A, to measure on. */

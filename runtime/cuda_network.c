@@ -208,8 +208,11 @@ mlp_status mlp_cuda_queue(mlp_cuda *cuda, size_t index)
     const mlp_cuda_config *config = cuda->config;
     const mlp_cuda_batch *batch = &config->batches[cuda->batch];
     if (index == config->step_count)
-        return batch->forward(cuda);
+        return batch->forms[batch->form](cuda);
     const mlp_cuda_step *step = &config->steps[index];
+    if (!step->launch && !config->gemm_calls)
+        return mlp_fail(&cuda->network, MLP_BAD_ARGUMENT, "%s: this network runs as a whole, not step by step",
+                        step->name);
     if (step->launch)
         return mlp_cuda_kernel(cuda, step->name, step->launch, (int64_t)batch->rows);
     return config->gemm_calls->run(cuda, cuda->batch * (config->gemm_count / config->batch_count) + step->gemm);

@@ -13,11 +13,18 @@ static void print_ports(const char *title, const mlp_port *ports, size_t count)
         printf("%-9s%s: %s[%zu]\n", i ? "" : title, ports[i].name, mlp_dtype_text(ports[i].dtype), ports[i].width);
 }
 
+/* " (few)": where a generated kernel computes the whole network. */
+static const char *form_text(const mlp_model *model, size_t batch)
+{
+    static const char *const texts[MLP_FORMS] = {"", " (one kernel: rows)", " (one kernel: few)"};
+    return model->forms ? texts[model->forms[batch]] : "";
+}
+
 static void print_batches(const mlp_model *model)
 {
     printf("%-9s", "batches");
     for (size_t i = 0; i < model->batch_count; i++)
-        printf("%s%zu", i ? ", " : "", model->batches[i]);
+        printf("%s%zu%s", i ? ", " : "", model->batches[i], form_text(model, i));
     printf("\n");
 }
 

@@ -110,6 +110,7 @@ typedef struct mlp_cuda_port {
     size_t pitch;                   /* bytes from one row to the next there */
     size_t row_bytes;               /* of a row without padding, as the caller has it */
     size_t element;                 /* bytes of an element */
+    mlp_dtype dtype;
     size_t staging;                 /* bytes into the pinned memory through which host rows go */
 } mlp_cuda_port;
 
@@ -123,7 +124,8 @@ typedef mlp_status mlp_cuda_forward(mlp_cuda *cuda);
 
 typedef struct mlp_cuda_batch {
     size_t rows;
-    mlp_cuda_forward *forward;
+    mlp_form form;                  /* how it is computed */
+    mlp_cuda_forward *forms[MLP_FORMS];     /* NULL where the program does not hold a form */
 } mlp_cuda_batch;
 
 typedef struct mlp_cuda_config {
@@ -144,6 +146,7 @@ typedef struct mlp_cuda_config {
     size_t workspace_bytes, arena_bytes, staging_bytes;
     size_t weights_bytes;
     uint64_t weights_layout;
+    const char *network;            /* name and steps, as plan files write them: "policy layout=0123456789abcdef" */
     const unsigned char *weights;   /* embedded blob with its header, or NULL */
 } mlp_cuda_config;
 
@@ -194,7 +197,7 @@ mlp_status mlp_cuda_tune(mlp_cuda *cuda, const struct mlp_tuning *tuning);
 
 /* ---- Between the runtime's files ---- */
 
-/* Queues a step of the batch size at hand, or, where `step` is the number of steps, all of them. */
+/* Queues a step of the batch size at hand, or, where `step` is the number of steps, a whole run. */
 mlp_status mlp_cuda_queue(mlp_cuda *cuda, size_t step);
 /* Records that as a cudaGraph_t instead, so many times in a row. */
 mlp_status mlp_cuda_capture(mlp_cuda *cuda, size_t step, size_t repeats, void **graph);

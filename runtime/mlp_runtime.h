@@ -235,6 +235,9 @@ typedef struct mlp_model {
     mlp_status (*read_arena)(size_t offset, size_t bytes, void *to);
     mlp_status (*read_weights)(size_t offset, size_t bytes, void *to);
 
+    /* On a GPU. */
+    int whole_only;                 /* run_step does not work: the network is in kernels of its own as a whole */
+    const mlp_form *forms;          /* of each batch size; NULL on a CPU */
     /* On a GPU; NULL elsewhere. The time of one step of the batch size that `begin` chose, or, where `step` is
      * step_count, of all in a row, as a run launches them. */
     mlp_status (*time_step)(size_t step, size_t repeats, mlp_step_time *time);

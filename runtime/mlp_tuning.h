@@ -35,7 +35,8 @@ typedef struct mlp_hung {
 typedef struct mlp_tuning {
     double seconds;                 /* to spend */
     const volatile int *stop;       /* becomes not 0 when the user has had enough */
-    const mlp_plan_file *plans;     /* what is known: plans for this device are candidates */
+    const mlp_plan_file *plans;     /* what is known: plans for this device are candidates. It grows by what is told, so
+                                       that in the end the plans of all products are there */
     void (*progress)(void *context, const mlp_tuning_progress *progress);
     /* Called for each product as it is done; not 0: stop, the file could not be written. */
     int (*tuned)(void *context, const mlp_tuned *tuned);
@@ -44,6 +45,8 @@ typedef struct mlp_tuning {
     const mlp_hung *all_hung;       /* those of earlier processes, which are not tried again */
     size_t hung_count;
     size_t done;                    /* products that earlier processes have done */
+    /* The same for each batch size of which the program holds several forms; after all products. */
+    int (*formed)(void *context, const mlp_form_entry *entry, size_t rows);
     void *context;
 } mlp_tuning;
 

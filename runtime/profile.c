@@ -79,26 +79,37 @@ static mlp_status profile_host(struct profile *profile)
 
 enum { REPEATS = 20 };
 
+/* Of the smallest batch size that holds the rows. */
+static size_t batch_index(const struct profile *profile)
+{
+    size_t index = 0;
+    while (profile->command->model->batches[index] < profile->batch)
+        index++;
+    return index;
+}
+
+static size_t graph_rows(const struct profile *profile)
+{
+    return profile->command->model->batches[batch_index(profile)];
+}
+
+static int in_one_kernel(const struct profile *profile)
+{
+    return profile->command->model->forms[batch_index(profile)] != MLP_FORM_STEPS;
+}
+
 /* Each step is run once before it is timed, so that it finds what it would find in a run. The last time is that of all
  * steps in a row. */
 static mlp_status time_steps(const struct profile *profile, mlp_step_time *times)
 {
     const mlp_model *model = profile->command->model;
     mlp_status status = model->begin(profile->batch, (const void *const *)profile->inputs.at, profile->outputs.at);
-    for (size_t i = 0; status == MLP_OK && i < model->step_count; i++) {
+    for (size_t i = 0; status == MLP_OK && i < model->step_count && !in_one_kernel(profile); i++) {
         status = model->run_step(i);
         if (status == MLP_OK)
             status = model->time_step(i, REPEATS, &times[i]);
     }
     return status == MLP_OK ? model->time_step(model->step_count, REPEATS, &times[model->step_count]) : status;
-}
-
-static size_t graph_rows(const struct profile *profile)
-{
-    const size_t *rows = profile->command->model->batches;
-    while (*rows < profile->batch)
-        rows++;
-    return *rows;
 }
 
 static void print_device_profile(const struct profile *profile, const mlp_step_time *times, const char *device)
@@ -111,13 +122,15 @@ static void print_device_profile(const struct profile *profile, const mlp_step_t
     printf(
         "%s, the graph for %zu rows on %s; each step %d times without pause, its data in the caches where they fit\n",
         model->name, graph_rows(profile), device, REPEATS);
-    printf("%4s %5s %12s %7s %8s  %s\n", "step", "line", "us", "share", "kernels", "computes");
-    for (size_t i = 0; i < model->step_count; i++)
+    if (!in_one_kernel(profile))
+        printf("%4s %5s %12s %7s %8s  %s\n", "step", "line", "us", "share", "kernels", "computes");
+    for (size_t i = 0; i < model->step_count && !in_one_kernel(profile); i++)
         printf("%4zu %5d %12.2f %5.1f %% %8zu  %s\n", i + 1, model->steps[i].line, 1e6 * times[i].seconds,
                total > 0 ? 100 * times[i].seconds / total : 0, times[i].kernels, model->steps[i].text);
-    printf("a run: %zu kernel%s in %zu step%s, %.2f us (the steps one by one: %.2f us)", run->kernels,
-           run->kernels == 1 ? "" : "s", model->step_count, model->step_count == 1 ? "" : "s", 1e6 * run->seconds,
-           1e6 * total);
+    printf("a run: %zu kernel%s in %zu step%s, %.2f us", run->kernels, run->kernels == 1 ? "" : "s",
+           model->step_count, model->step_count == 1 ? "" : "s", 1e6 * run->seconds);
+    if (!in_one_kernel(profile))
+        printf(" (the steps one by one: %.2f us)", 1e6 * total);
     if (run->copies)
         printf("; and %zu copies or memsets", run->copies);
     printf("\n");

@@ -28,12 +28,13 @@ static mlp_bounded element(struct view view, size_t row, size_t column)
     return view.at[row * view.stride + (view.width == 1 ? 0 : column)];
 }
 
-static mlp_bounded *exactly(const double *values, size_t count)
+/* `bounds` may be NULL: then there are none. */
+static mlp_bounded *within(const double *values, const double *bounds, size_t count)
 {
-    mlp_bounded *exact = malloc(count * sizeof *exact);
-    for (size_t i = 0; exact && i < count; i++)
-        exact[i] = (mlp_bounded){values[i], 0};
-    return exact;
+    mlp_bounded *all = malloc(count * sizeof *all);
+    for (size_t i = 0; all && i < count; i++)
+        all[i] = (mlp_bounded){values[i], bounds ? bounds[i] : 0};
+    return all;
 }
 
 static mlp_bounded *parameter_row(const mlp_param *param, const unsigned char *bytes)
@@ -42,7 +43,7 @@ static mlp_bounded *parameter_row(const mlp_param *param, const unsigned char *b
     mlp_bounded *row = NULL;
     if (values) {
         mlp_row_load(param->dtype, bytes, param->cols, values);
-        row = exactly(values, param->cols);
+        row = within(values, NULL, param->cols);
     }
     free(values);
     return row;
@@ -73,7 +74,9 @@ static int open_operand(struct evaluation *e, int which)
         return 1;
     case MLP_VALUE:
         view->stride = view->width = model->values[index].width;
-        view->at = e->operands[which] = exactly(e->reading->values[index], e->reading->rows * view->width);
+        view->at = e->operands[which] =
+            within(e->reading->values[index], e->reading->bounds ? e->reading->bounds[index] : NULL,
+                   e->reading->rows * view->width);
         break;
     case MLP_PARAM:
         if (e->op->code == MLP_OP_LINEAR && which == 1)
@@ -98,6 +101,7 @@ static int open_operand(struct evaluation *e, int which)
 
 struct sum {
     double value, spread;           /* spread: from the bounds of the terms */
+    double squares;                 /* of these bounds, added up */
     double size, partial;           /* absolute values of finite terms, of finite partial sums, added up */
 };
 
@@ -105,6 +109,7 @@ static void sum_add(struct sum *sum, double term, double bound)
 {
     sum->value += term;
     sum->spread += bound;
+    sum->squares += bound * bound;
     sum->size += isfinite(term) ? fabs(term) : 0;
     sum->partial += isfinite(sum->value) ? fabs(sum->value) : 0;
 }
@@ -126,14 +131,23 @@ static mlp_bounded product_bounded(const mlp_model *model, const struct sum *sum
     return sum_bounded(sum, count, cuda ? 2 : 1, cuda && model->dtype == MLP_TF32 ? 2 * 0x1p-10 : 0);
 }
 
+/* A product of values that went through many roundings each: they are independent, so that their squares add up. */
+static void spread_independent(struct sum *sum)
+{
+    if (isfinite(sum->spread))
+        sum->spread = sqrt(sum->squares);
+}
+
 static void linear_row(const struct evaluation *e, size_t n, const double *weight)
 {
     size_t k = e->in[0].width;
     for (size_t r = 0; r < e->reading->rows; r++) {
         const mlp_bounded *x = e->in[0].at + r * e->in[0].stride;
-        struct sum sum = {0, 0, 0, 0};
+        struct sum sum = {0};
         for (size_t i = 0; i < k; i++)
             sum_add(&sum, x[i].value * weight[i], x[i].bound * fabs(weight[i]));
+        if (e->reading->bounds)
+            spread_independent(&sum);
         if (e->in[2].at)
             sum_add(&sum, element(e->in[2], r, n).value, 0);
         e->out[r * e->op->width + n] = product_bounded(e->reading->model, &sum, k);
@@ -156,7 +170,7 @@ static int linear(const struct evaluation *e)
 static void reduce(const struct evaluation *e, size_t r)
 {
     size_t width = e->op->code == MLP_OP_DOT && e->in[1].width > e->in[0].width ? e->in[1].width : e->in[0].width;
-    struct sum sum = {0, 0, 0, 0};
+    struct sum sum = {0};
     for (size_t c = 0; c < width; c++) {
         mlp_bounded a = element(e->in[0], r, c), b = {1, 0};
         if (e->op->code == MLP_OP_DOT)
@@ -242,7 +256,7 @@ static mlp_bounded inverse_root(mlp_bounded x, double eps)
 /* The mean of the squares of d[0 .. width - 1]. */
 static mlp_bounded mean_square(const mlp_bounded *d, size_t width)
 {
-    struct sum sum = {0, 0, 0, 0};
+    struct sum sum = {0};
     for (size_t c = 0; c < width; c++)
         sum_add(&sum, d[c].value * d[c].value, 2 * fabs(d[c].value) * d[c].bound + d[c].bound * d[c].bound);
     mlp_bounded total = sum_bounded(&sum, width, 1, 0);
@@ -262,7 +276,7 @@ static mlp_bounded scaled(mlp_bounded d, mlp_bounded scale, const mlp_bounded *w
 static void centre(const struct evaluation *e, size_t r, mlp_bounded *d)
 {
     size_t width = e->op->width;
-    struct sum sum = {0, 0, 0, 0};
+    struct sum sum = {0};
     for (size_t c = 0; c < width; c++)
         sum_add(&sum, element(e->in[0], r, c).value, element(e->in[0], r, c).bound);
     mlp_bounded total = sum_bounded(&sum, width, 1, 0);

@@ -11,6 +11,7 @@ typedef struct mlp_reading {
     size_t rows;
     double *const *values;                  /* by index of the value: dense rows of those that the step reads */
     unsigned char *const *params;           /* by index of the parameter: packed bytes of those that it reads */
+    double *const *bounds;                  /* of the values, alike, or NULL: they are exact */
 } mlp_reading;
 
 /* The step's result as dense rows, before it is rounded to be stored; the caller frees it. NULL: out of memory. */

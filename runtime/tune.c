@@ -162,6 +162,24 @@ static int keep(void *context, const mlp_tuned *tuned)
     return tune->failed;
 }
 
+/* Forms are few and quickly measured: a child that starts over measures them again. */
+static int keep_form(void *context, const mlp_form_entry *entry, size_t rows)
+{
+    struct tune *tune = context;
+    clear_progress();
+    if (!mlp_plan_file_add_form(&tune->plans, entry))
+        tune->failed = mlp_complain(tune->command, MLP_EXIT_FAILED, "out of memory");
+    else
+        tune->failed = write_plans(tune);
+    for (int form = 0; form < MLP_FORMS && !tune->failed; form++) {
+        if (entry->microseconds[form] > 0)
+            printf("the whole network %15zu rows: %s %.2f us%s\n", rows, mlp_form_text((mlp_form)form),
+                   entry->microseconds[form], form == (int)entry->form ? ", the fastest" : "");
+    }
+    fflush(stdout);
+    return tune->failed;
+}
+
 static void hung(void *context, const mlp_hung *which)
 {
     const struct message message = {.hung = 1, .which = *which};
@@ -192,7 +210,8 @@ static int search(struct tune *tune)
     const mlp_command *command = tune->command;
     const double left = tune->end - mlp_seconds();
     const mlp_tuning tuning = {.seconds = left > least_seconds ? left : least_seconds, .stop = &stop,
-                               .plans = &tune->plans, .progress = show_progress, .tuned = keep, .hung = hung,
+                               .plans = &tune->plans, .progress = show_progress, .tuned = keep, .formed = keep_form,
+                               .hung = hung,
                                .all_hung = tune->hung, .hung_count = tune->hung_count, .done = tune->done,
                                .context = tune};
     mlp_status status = command->model->tune(&tuning);

@@ -26,8 +26,11 @@ static void print_report(const mlp_verification *v)
 {
     printf("%zu of %zu rows checked, in batches of %zu\n", v->checked, v->inputs.rows, v->rows);
     printf("%4s %5s %13s %9s  %-8s  %s\n", "step", "line", "largest error", "of bound", "verdict", "computes");
-    for (size_t i = 0; i < v->model->step_count; i++)
+    for (size_t i = 0; i < v->model->step_count && !v->model->whole_only; i++)
         print_step(v, i);
+    if (v->form != MLP_FORM_STEPS)
+        printf("in one kernel (%s): %.2g of the bound that roundings of all steps together make\n",
+               mlp_form_text(v->form), fmax(v->whole.excess, 0));
     if (v->chain_broken)
         printf("whole network: NaN or infinite in other places than float64\n");
     printf("whole network: %.2e from float64, whose largest output is %.3g\n", v->chain_error, v->chain_size);
@@ -53,7 +56,12 @@ static int judge(const mlp_verification *v)
     for (size_t i = 0; i < v->model->step_count; i++)
         if (v->steps[i].excess > 1)
             return complain_step(v, i);
-    if (v->whole_output >= 0)
+    if (v->form != MLP_FORM_STEPS && v->whole.excess > 1)
+        return mlp_complain(v->command, MLP_EXIT_WRONG,
+                            "the network in one kernel diverges: output %s, row %zu, column %zu is %.9g, should be %.9g "
+                            "within %.2e", v->model->outputs[v->whole_output].name, v->whole.row, v->whole.column,
+                            v->whole.got, v->whole.want.value, v->whole.want.bound);
+    if (v->form == MLP_FORM_STEPS && v->whole_output >= 0)
         return mlp_complain(v->command, MLP_EXIT_WRONG,
                             "a run differs from its steps: output %s, row %zu, column %zu is %.9g, by steps %.9g",
                             v->model->outputs[v->whole_output].name, v->whole.row, v->whole.column, v->whole.got,
@@ -65,10 +73,12 @@ static int judge(const mlp_verification *v)
 static int verify_rows(const mlp_command *command, mlp_arrays inputs, size_t batch)
 {
     const mlp_model *model = command->model;
-    mlp_verification v = {.command = command, .model = model, .inputs = inputs, .whole_output = -1};
+    mlp_verification v = {.command = command, .model = model, .inputs = inputs, .whole_output = -1,
+                          .whole = {.excess = -1}};
     mlp_status status = MLP_OK;
     v.from = mlp_take(command, inputs.count, sizeof *v.from);
     v.values = mlp_take(command, model->value_count, sizeof *v.values);
+    v.spreads = mlp_take(command, model->value_count, sizeof *v.spreads);
     v.params = mlp_take(command, model->param_count, sizeof *v.params);
     v.steps = mlp_take(command, model->step_count, sizeof *v.steps);
     for (size_t i = 0; i < model->step_count; i++)
@@ -85,6 +95,7 @@ static int verify_rows(const mlp_command *command, mlp_arrays inputs, size_t bat
     }
     free(v.from);
     free(v.values);
+    free(v.spreads);
     free(v.params);
     free(v.steps);
     return status == MLP_OK ? code : mlp_complain_model(command, status);

@@ -22,8 +22,11 @@ typedef struct mlp_verification {
     size_t start, rows;             /* the rows of the inputs that run as one batch */
     size_t *chosen, chosen_count;   /* those of them that are checked */
     void **from, **to;              /* row `start` of every input; what the steps leave of every output */
-    mlp_image stored, exact;        /* what steps stored; what float64 would have stored */
+    mlp_form form;                  /* of the batch size that runs these rows */
+    mlp_image stored, exact;        /* what steps stored; what float64 would have stored, */
+    mlp_image bounds;               /* and how far from that a run in one kernel may be */
     double **values;                /* of the step under way: operands, dense rows of the chosen */
+    double **spreads;               /* and their bounds, in the chain of references */
     unsigned char **params;
     mlp_finding *finding;           /* of the step under way */
     mlp_finding *steps;             /* of all steps */

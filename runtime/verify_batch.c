@@ -80,7 +80,8 @@ static mlp_status open_param(mlp_verification *v, size_t index)
 static mlp_status close_value(mlp_verification *v, size_t index)
 {
     free(v->values[index]);
-    v->values[index] = NULL;
+    free(v->spreads[index]);
+    v->values[index] = v->spreads[index] = NULL;
     return MLP_OK;
 }
 
@@ -145,33 +146,50 @@ static void compare(const mlp_verification *v, const mlp_value *out, const mlp_b
     }
 }
 
-static mlp_bounded *reference(const mlp_verification *v, const mlp_step *step)
+static mlp_bounded *reference(const mlp_verification *v, const mlp_step *step, double *const *bounds)
 {
-    mlp_reading reading = {v->model, step, v->chosen_count, v->values, v->params};
+    mlp_reading reading = {v->model, step, v->chosen_count, v->values, v->params, bounds};
     mlp_bounded *result = mlp_reference_step(&reading);
     if (!result)
         exit(mlp_complain(v->command, MLP_EXIT_FAILED, "out of memory"));
     return result;
 }
 
-/* The chain goes on with its own operands: float64 from the inputs to here. */
+/* The chain goes on with its own operands: float64 from the inputs to here, and what roundings may have added. */
 static mlp_status exact_value(mlp_verification *v, size_t index)
 {
-    for (size_t i = 0; i < v->chosen_count; i++)
-        mlp_image_read(&v->exact, i, index, v->values[index] + i * v->model->values[index].width);
+    size_t width = v->model->values[index].width;
+    if (!v->values[index])
+        v->values[index] = mlp_take(v->command, v->chosen_count * width, sizeof(double));
+    if (!v->spreads[index])
+        v->spreads[index] = mlp_take(v->command, v->chosen_count * width, sizeof(double));
+    for (size_t i = 0; i < v->chosen_count; i++) {
+        mlp_image_read(&v->exact, i, index, v->values[index] + i * width);
+        mlp_image_read(&v->bounds, i, index, v->spreads[index] + i * width);
+    }
     return MLP_OK;
+}
+
+/* The value is not rounded, but the bound allows for it: three times what one rounding may do, since of many one finds
+ * a neighbour that is farther away. */
+static double chain_bound(const mlp_value *out, mlp_bounded exact)
+{
+    return exact.bound + 3 * (mlp_reference_stored(out->round, exact).bound - exact.bound);
 }
 
 static void continue_chain(mlp_verification *v, const mlp_step *step)
 {
-    size_t width = v->model->values[step->out].width;
+    const mlp_value *out = &v->model->values[step->out];
     each_operand(v, step, MLP_VALUE, exact_value);
-    mlp_bounded *result = reference(v, step);
-    double *row = mlp_take(v->command, width, sizeof *row);
+    mlp_bounded *result = reference(v, step, v->spreads);
+    double *row = mlp_take(v->command, 2 * out->width, sizeof *row), *bounds = row + out->width;
     for (size_t i = 0; i < v->chosen_count; i++) {
-        for (size_t c = 0; c < width; c++)
-            row[c] = result[i * width + c].value;
+        for (size_t c = 0; c < out->width; c++) {
+            row[c] = result[i * out->width + c].value;
+            bounds[c] = chain_bound(out, result[i * out->width + c]);
+        }
         mlp_image_write(&v->exact, i, (size_t)step->out, row);
+        mlp_image_write(&v->bounds, i, (size_t)step->out, bounds);
     }
     free(row);
     free(result);
@@ -181,7 +199,7 @@ static mlp_status run_and_compare(mlp_verification *v, size_t index)
 {
     const mlp_step *step = &v->model->steps[index];
     const mlp_value *out = &v->model->values[step->out];
-    mlp_bounded *want = reference(v, step);
+    mlp_bounded *want = reference(v, step, NULL);
     double *got = mlp_take(v->command, v->chosen_count * out->width, sizeof *got);
     mlp_status status = v->model->run_step(index);
     if (status == MLP_OK)
@@ -195,17 +213,22 @@ static mlp_status run_and_compare(mlp_verification *v, size_t index)
     return status;
 }
 
+static mlp_status judge_step(mlp_verification *v, size_t index)
+{
+    const mlp_step *step = &v->model->steps[index];
+    mlp_status status = each_operand(v, step, MLP_VALUE, open_value);
+    if (status == MLP_OK)
+        status = each_operand(v, step, MLP_VALUE, check_unchanged);
+    return status == MLP_OK ? run_and_compare(v, index) : status;
+}
+
 static mlp_status verify_step(mlp_verification *v, size_t index)
 {
     const mlp_step *step = &v->model->steps[index];
     v->finding = &v->steps[index];
-    mlp_status status = each_operand(v, step, MLP_VALUE, open_value);
-    if (status == MLP_OK)
-        status = each_operand(v, step, MLP_PARAM, open_param);
-    if (status == MLP_OK)
-        status = each_operand(v, step, MLP_VALUE, check_unchanged);
-    if (status == MLP_OK)
-        status = run_and_compare(v, index);
+    mlp_status status = each_operand(v, step, MLP_PARAM, open_param);
+    if (status == MLP_OK && !v->model->whole_only)
+        status = judge_step(v, index);
     if (status == MLP_OK)
         continue_chain(v, step);
     each_operand(v, step, MLP_VALUE, close_value);
@@ -238,17 +261,38 @@ static void compare_row(mlp_verification *v, size_t output, size_t row, const do
     }
 }
 
+/* The same where a run is one kernel: it rounds as the steps do, but sums in another order, so that now and then a
+ * rounding falls the other way. */
+static void bound_row(mlp_verification *v, size_t output, size_t row, const double *run, const double *bounds,
+                      const double *exact)
+{
+    const mlp_value *value = &v->model->values[v->model->outputs[output].value];
+    for (size_t c = 0; c < v->model->outputs[output].width; c++) {
+        mlp_bounded want = mlp_reference_stored(value->round, (mlp_bounded){exact[c], bounds[c]});
+        double excess = mlp_reference_excess(run[c], want);
+        compare_chain(v, run[c], exact[c]);
+        if (excess > v->whole.excess) {
+            v->whole_output = (int)output;
+            v->whole = (mlp_finding){.excess = excess, .got = run[c], .want = want, .row = v->start + row, .column = c};
+        }
+    }
+}
+
 static void compare_output(mlp_verification *v, size_t output, const unsigned char *whole)
 {
     const mlp_port *port = &v->model->outputs[output];
-    double *run = mlp_take(v->command, 3 * port->width, sizeof *run);
-    double *steps = run + port->width, *exact = steps + port->width;
+    double *run = mlp_take(v->command, 4 * port->width, sizeof *run);
+    double *steps = run + port->width, *exact = steps + port->width, *bounds = exact + port->width;
     for (size_t i = 0; i < v->chosen_count; i++) {
         size_t offset = v->chosen[i] * port->width * mlp_dtype_size(port->dtype);
         mlp_row_load(port->dtype, whole + offset, port->width, run);
         mlp_image_read(&v->exact, i, (size_t)port->value, exact);
         mlp_image_read(&v->stored, i, (size_t)port->value, steps);
-        compare_row(v, output, v->chosen[i], run, steps, exact);
+        mlp_image_read(&v->bounds, i, (size_t)port->value, bounds);
+        if (v->form == MLP_FORM_STEPS)
+            compare_row(v, output, v->chosen[i], run, steps, exact);
+        else
+            bound_row(v, output, v->chosen[i], run, bounds, exact);
     }
     free(run);
 }
@@ -261,7 +305,9 @@ static mlp_status poison(mlp_verification *v, void *const *outputs)
     for (size_t i = 0; i < inputs.count; i++)
         memset(inputs.at[i], 0xff, v->rows * inputs.ports[i].width * mlp_dtype_size(inputs.ports[i].dtype));
     mlp_status status = v->model->begin(v->rows, (const void *const *)inputs.at, outputs);
-    for (size_t i = 0; status == MLP_OK && i < v->model->step_count; i++)
+    if (v->model->whole_only && status == MLP_OK)
+        status = v->model->run(v->rows, (const void *const *)inputs.at, outputs);
+    for (size_t i = 0; status == MLP_OK && i < v->model->step_count && !v->model->whole_only; i++)
         status = v->model->run_step(i);
     mlp_arrays_free(&inputs);
     return status;
@@ -316,9 +362,20 @@ static mlp_status begin(mlp_verification *v)
             mlp_image_write(&v->stored, j, (size_t)port->value, row);
             mlp_image_write(&v->exact, j, (size_t)port->value, row);
         }
+        memset(row, 0, port->width * sizeof *row);
+        for (size_t j = 0; j < v->chosen_count; j++)
+            mlp_image_write(&v->bounds, j, (size_t)port->value, row);
         free(row);
     }
     return v->model->begin(v->rows, (const void *const *)v->from, v->to);
+}
+
+static mlp_form form_of(const mlp_model *model, size_t rows)
+{
+    size_t batch = 0;
+    while (batch + 1 < model->batch_count && model->batches[batch] < rows)
+        batch++;
+    return model->forms ? model->forms[batch] : MLP_FORM_STEPS;
 }
 
 mlp_status mlp_verify_batch(mlp_verification *v)
@@ -326,9 +383,11 @@ mlp_status mlp_verify_batch(mlp_verification *v)
     mlp_arrays outputs = mlp_arrays_outputs(v->command, v->rows);
     v->to = outputs.at;
     mlp_arrays_from(&v->inputs, v->start, v->from);
+    v->form = form_of(v->model, v->rows);
     choose_rows(v);
     if (!mlp_image_open(&v->stored, v->model, v->chosen_count) ||
-        !mlp_image_open(&v->exact, v->model, v->chosen_count))
+        !mlp_image_open(&v->exact, v->model, v->chosen_count) ||
+        !mlp_image_open(&v->bounds, v->model, v->chosen_count))
         exit(mlp_complain(v->command, MLP_EXIT_FAILED, "out of memory"));
     mlp_status status = begin(v);
     for (size_t i = 0; status == MLP_OK && i < v->model->step_count; i++)
@@ -338,6 +397,7 @@ mlp_status mlp_verify_batch(mlp_verification *v)
     v->checked += v->chosen_count;
     mlp_image_close(&v->stored);
     mlp_image_close(&v->exact);
+    mlp_image_close(&v->bounds);
     free(v->chosen);
     mlp_arrays_free(&outputs);
     return status;

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Everything that a machine with a GPU needs to test the CUDA target, in one folder: bundle.sh MLPC FOLDER
+# Everything that a machine with a GPU needs to test the CUDA target, in one folder: bundle.sh MLPC FOLDER [whole]
+# whole: only what is one kernel for a whole network.
 # That machine needs nvcc, gcc and bash; it needs neither mlpc nor what mlpc is built with. There: FOLDER/run.sh
 #
 # FOLDER/networks/CASE_DTYPE holds the emitted sources of a case, its arrays, `type`, and `tolerance`, by which its
@@ -51,10 +52,15 @@ type_of() {
     echo "${found:-f32}"
 }
 
-# emit CASE TYPE: TYPE is "own" for the case as it stands
+# in_form FORM PLACE: whether the sources there have a batch size in one kernel of this form
+in_form() {
+    [ "$1" = never ] || grep -q "form = MLP_FORM_${1^^}" "$2"/*.c
+}
+
+# emit CASE TYPE [FORM]: TYPE is "own" for the case as it stands; FORM: in one kernel, where that is possible
 emit() {
-    local name to spec=$sources/case/model.mlp reason
-    name=$(basename "$1")_$2
+    local name to spec=$sources/case/model.mlp reason form=${3:-never}
+    name=$(basename "$1")_$2${3:+_$3}
     to=$folder/networks/$name
     mkdir "$to" "$sources/case"
     cp "$1"/* "$sources/case"
@@ -62,14 +68,14 @@ emit() {
         sed -i -e "0,/^ *model .*{/s//&\n    dtype $2;/" \
             -e 's/^\( *\)output \([A-Za-z_0-9]*\) *\([=;]\)/\1output \2: f32 \3/' "$spec"
     fi
-    if "$mlpc" --target=cuda -o "$to" "$spec" 2>"$to/said"; then
+    if "$mlpc" --target=cuda --whole=$form -o "$to" "$spec" 2>"$to/said" && in_form "$form" "$to"; then
         cp "$1"/*.npy "$to"
         type_of "$spec" >"$to/type"
         if [ "$2" = own ]; then tolerance "$1"; else rounding "$2" "$spec"; fi >"$to/tolerance"
-        reason=$(beyond_its_format "$name")
+        reason=$(beyond_its_format "$(basename "$1")_$2")
         [ -z "$reason" ] || echo "$reason" >"$to/beyond"
     else
-        echo "not emitted: $name: $(head -n 1 "$to/said")"
+        [ "$form" != never ] || echo "not emitted: $name: $(head -n 1 "$to/said")"
         rm -r "$to"
     fi
     rm -r "$sources/case"
@@ -80,23 +86,47 @@ emit_kinds() {
     local to=$folder/networks/kinds_$1
     mkdir "$to"
     sed "s/\bf16\b/$1/g" tests/gpu/traps/kinds.mlp >"$sources/kinds.mlp"
-    "$mlpc" --target=cuda -o "$to" "$sources/kinds.mlp"
+    "$mlpc" --target=cuda --whole=never -o "$to" "$sources/kinds.mlp"
     echo "$1" >"$to/type"
 }
 
-# emit_awkward SPEC TYPE: a network of tests/networks, without references: for --verify
+# emit_awkward SPEC TYPE [FORM]: a network without references: for --verify
 emit_awkward() {
-    local to
-    to=$folder/networks/$(basename "$1" .mlp)_$2
+    local to form=${3:-never}
+    to=$folder/networks/$(basename "$1" .mlp)_$2${3:+_$3}
     mkdir "$to"
     if grep -q '^ *dtype' "$1"; then
         sed "s/^ *dtype .*/    dtype $2;/" "$1" >"$sources/awkward.mlp"
     else
         sed "0,/^ *model .*{/s//&\n    dtype $2;/" "$1" >"$sources/awkward.mlp"
     fi
-    "$mlpc" --target=cuda --random-weights=3 -o "$to" "$sources/awkward.mlp"
+    "$mlpc" --target=cuda --whole=$form --random-weights=3 -o "$to" "$sources/awkward.mlp"
     echo "$2" >"$to/type"
+    in_form "$form" "$to" || rm -r "$to"
 }
+
+# One kernel for the whole network: cases by their references, and awkward networks and small ones of the ladder.
+for case in tests/cases/pytorch/*; do
+    ls "$case"/out_*.npy >/dev/null 2>&1 || continue
+    emit "$case" own few
+    emit "$case" own rows
+    if ! grep -q dtype "$case/model.mlp" && ! grep -q '"exact"' "$case/case.json"; then
+        emit "$case" f16 few
+        emit "$case" f16 rows
+        emit "$case" bf16 rows
+    fi
+done
+for spec in tests/networks/*.mlp; do
+    for type in f32 f16 bf16; do
+        emit_awkward "$spec" $type few
+        emit_awkward "$spec" $type rows
+    done
+done
+for spec in specs/ladder/{policy,mnist,nerf64,dlrm_bot,dlrm_top,minilm_ffn,gpt2_ffn}.mlp; do
+    emit_awkward "$spec" "$(type_of "$spec")" few
+    emit_awkward "$spec" "$(type_of "$spec")" rows
+done
+[ "${3:-}" != whole ] || { echo "$(ls "$folder/networks" | wc -l) networks in $folder"; exit; }
 
 for case in tests/cases/pytorch/* tests/cases/public/*; do
     ls "$case"/out_*.npy >/dev/null 2>&1 || continue

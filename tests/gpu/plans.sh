@@ -42,8 +42,7 @@ tune() (
 )
 
 build_comparison() {
-    local place=$folder/work/$1
-    cd "$place" || return
+    mkdir -p "$folder/work/$1" && cd "$folder/work/$1" || return
     sed "s/^model $1 /model $1_first /" "$folder/ladder/$1.mlp" >first.mlp
     "$folder/mlpc" "${options[@]}" --lib -o . first.mlp &&
         "$folder/mlpc" "${options[@]}" --lib --locked --plan="$folder/plans/$1.plan" -o . "$folder/ladder/$1.mlp" &&

@@ -17,6 +17,7 @@ MLP_EXTERN MLP_HIDDEN int digits_step_0_h1_epilogue(unsigned char *arena, int64_
 MLP_EXTERN MLP_HIDDEN int digits_step_1_h2_epilogue(unsigned char *arena, int64_t rows, void *stream);
 MLP_EXTERN MLP_HIDDEN int digits_step_2_fc3_epilogue(unsigned char *arena, int64_t rows, void *stream);
 MLP_EXTERN MLP_HIDDEN int digits_step_3_y(unsigned char *arena, int64_t rows, void *stream);
+MLP_EXTERN MLP_HIDDEN int digits_few_b1(unsigned char *arena, int64_t rows, void *stream);
 
 /* ---- Products, by step and batch size: D = epilogue(A' B + beta C + bias), column-major ---- */
 
@@ -147,14 +148,7 @@ static mlp_gemm_plan plans[GEMM_COUNT];
 
 static mlp_status forward_b1(mlp_cuda *cuda)
 {
-    /* h1 = relu(linear(x, fc1)) -- digits.mlp:7 */
-    MLP_TRY(mlp_gemm_run(cuda, step_0_h1_b1));
-    /* h2 = relu(linear(h1, fc2)) -- digits.mlp:8 */
-    MLP_TRY(mlp_gemm_run(cuda, step_1_h2_b1));
-    /* fc3 = linear(h2, fc3) -- digits.mlp:9 */
-    MLP_TRY(mlp_gemm_run(cuda, step_2_fc3_b1));
-    /* y = softmax(fc3) -- digits.mlp:9 */
-    MLP_TRY(mlp_cuda_kernel(cuda, "y", digits_step_3_y, 1));
+    MLP_TRY(mlp_cuda_kernel(cuda, "the whole network", digits_few_b1, 1));
     return MLP_OK;
 }
 
@@ -172,8 +166,8 @@ static mlp_status forward_b360(mlp_cuda *cuda)
 }
 
 static const mlp_cuda_batch forwards[] = {
-    {.rows = 1, .forward = forward_b1},
-    {.rows = 360, .forward = forward_b360},
+    {.rows = 1, .form = MLP_FORM_FEW, .forms = {NULL, NULL, forward_b1}},
+    {.rows = 360, .form = MLP_FORM_STEPS, .forms = {forward_b360, NULL, NULL}},
 };
 
 /* One step at a time: a kernel, or the product of this number within its batch size. */
@@ -186,10 +180,10 @@ static const mlp_cuda_step single_steps[] = {
 
 /* Where rows enter and leave. */
 static const mlp_cuda_port input_ports[] = {
-    {.offset = VALUES + 0, .pitch = 256, .row_bytes = 256, .element = 4, .staging = 0},     /* x */
+    {.offset = VALUES + 0, .pitch = 256, .row_bytes = 256, .element = 4, .dtype = MLP_F32, .staging = 0},     /* x */
 };
 static const mlp_cuda_port output_ports[] = {
-    {.offset = VALUES + 92160, .pitch = 48, .row_bytes = 40, .element = 4, .staging = 92160},     /* y */
+    {.offset = VALUES + 92160, .pitch = 48, .row_bytes = 40, .element = 4, .dtype = MLP_F32, .staging = 92160},     /* y */
 };
 
 static void *graphs[2];
@@ -216,6 +210,7 @@ static const mlp_cuda_config config = {
     .staging_bytes = 106752,
     .weights_bytes = digits_WEIGHTS_BYTES,
     .weights_layout = UINT64_C(0xedd6d68bf66d6d19),
+    .network = "digits layout=ca854ffa973a2e20",
     .weights = digits_packed,
 };
 
@@ -315,6 +310,8 @@ static mlp_status run_any(size_t rows, const void *const *inputs, void *const *o
 
 static const size_t batches[] = digits_BATCHES;
 
+static const mlp_form forms[] = {MLP_FORM_FEW, MLP_FORM_STEPS};
+
 static const mlp_port inputs[] = {
     {.name = "x", .dtype = MLP_F32, .width = 64, .value = 0},
 };
@@ -393,6 +390,8 @@ const mlp_model digits_model = {
     .run_step = run_step,
     .read_arena = read_arena,
     .read_weights = read_weights,
+    .whole_only = 0,
+    .forms = forms,
     .time_step = time_step,
     .describe = describe,
     .describe_plan = describe_plan,

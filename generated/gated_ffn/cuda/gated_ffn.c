@@ -4,15 +4,17 @@
 
 #include "mlp_cuda.h"
 
-/* Device memory, in bytes from the start of the arena (38488064 in all):
+/* Device memory, in bytes from the start of the arena (38494208 in all):
  * weights, values of up to 64 rows, the workspace of the products. */
 #define WEIGHTS 0
 #define VALUES 4327424
+#define STATE 4933632
 
 /* gated_ffn.cu: the arena, and the generated kernels. */
 MLP_EXTERN MLP_HIDDEN int gated_ffn_arena(void **arena);
 MLP_EXTERN MLP_HIDDEN int gated_ffn_step_0_n(unsigned char *arena, int64_t rows, void *stream);
 MLP_EXTERN MLP_HIDDEN int gated_ffn_step_2_down_in(unsigned char *arena, int64_t rows, void *stream);
+MLP_EXTERN MLP_HIDDEN int gated_ffn_few_b1(unsigned char *arena, int64_t rows, void *stream);
 
 /* ---- Products, by step and batch size: D = epilogue(A' B + beta C + bias), column-major ---- */
 
@@ -105,14 +107,7 @@ static mlp_gemm_plan plans[GEMM_COUNT];
 
 static mlp_status forward_b1(mlp_cuda *cuda)
 {
-    /* n = rmsnorm(x, norm) -- gated_ffn.mlp:9 */
-    MLP_TRY(mlp_cuda_kernel(cuda, "n", gated_ffn_step_0_n, 1));
-    /* gate_up = linear(n, gate+up) -- gated_ffn.mlp:10 */
-    MLP_TRY(mlp_gemm_run(cuda, step_1_gate_up_b1));
-    /* down_in = silu(gate) * u -- gated_ffn.mlp:12 */
-    MLP_TRY(mlp_cuda_kernel(cuda, "down_in", gated_ffn_step_2_down_in, 1));
-    /* y = x + linear(down_in, down) -- gated_ffn.mlp:12 */
-    MLP_TRY(mlp_gemm_run(cuda, step_3_y_b1));
+    MLP_TRY(mlp_cuda_kernel(cuda, "the whole network", gated_ffn_few_b1, 1));
     return MLP_OK;
 }
 
@@ -130,8 +125,8 @@ static mlp_status forward_b64(mlp_cuda *cuda)
 }
 
 static const mlp_cuda_batch forwards[] = {
-    {.rows = 1, .forward = forward_b1},
-    {.rows = 64, .forward = forward_b64},
+    {.rows = 1, .form = MLP_FORM_FEW, .forms = {NULL, NULL, forward_b1}},
+    {.rows = 64, .form = MLP_FORM_STEPS, .forms = {forward_b64, NULL, NULL}},
 };
 
 /* One step at a time: a kernel, or the product of this number within its batch size. */
@@ -144,10 +139,10 @@ static const mlp_cuda_step single_steps[] = {
 
 /* Where rows enter and leave. */
 static const mlp_cuda_port input_ports[] = {
-    {.offset = VALUES + 0, .pitch = 1024, .row_bytes = 1024, .element = 2, .staging = 0},     /* x */
+    {.offset = VALUES + 0, .pitch = 1024, .row_bytes = 1024, .element = 2, .dtype = MLP_BF16, .staging = 0},     /* x */
 };
 static const mlp_cuda_port output_ports[] = {
-    {.offset = VALUES + 65536, .pitch = 1024, .row_bytes = 1024, .element = 2, .staging = 65536},     /* y */
+    {.offset = VALUES + 65536, .pitch = 1024, .row_bytes = 1024, .element = 2, .dtype = MLP_BF16, .staging = 65536},     /* y */
 };
 
 static void *graphs[2];
@@ -168,12 +163,13 @@ static const mlp_cuda_config config = {
     .locked = 0,
     .gemm_calls = &mlp_gemms,
     .find_arena = gated_ffn_arena,
-    .workspace = 4933632,
+    .workspace = 4939776,
     .workspace_bytes = 33554432,
-    .arena_bytes = 38488064,
+    .arena_bytes = 38494208,
     .staging_bytes = 131072,
     .weights_bytes = gated_ffn_WEIGHTS_BYTES,
     .weights_layout = UINT64_C(0xfbf45c6d74465c40),
+    .network = "gated_ffn layout=9e6c1bb6d7c4c3d2",
     .weights = NULL,
 };
 
@@ -273,6 +269,8 @@ static mlp_status run_any(size_t rows, const void *const *inputs, void *const *o
 
 static const size_t batches[] = gated_ffn_BATCHES;
 
+static const mlp_form forms[] = {MLP_FORM_FEW, MLP_FORM_STEPS};
+
 static const mlp_port inputs[] = {
     {.name = "x", .dtype = MLP_BF16, .width = 512, .value = 0},
 };
@@ -350,6 +348,8 @@ const mlp_model gated_ffn_model = {
     .run_step = run_step,
     .read_arena = read_arena,
     .read_weights = read_weights,
+    .whole_only = 0,
+    .forms = forms,
     .time_step = time_step,
     .describe = describe,
     .describe_plan = describe_plan,

@@ -8,7 +8,7 @@ build=$(cd "$(dirname "$MLPC")" && pwd)
 program=0 output=. arguments=()
 while [ $# -gt 0 ]; do
     case $1 in
-    --target=cpu) arguments+=(--target=cuda) ;;
+    --target=cpu) arguments+=(--target=cuda --whole=never) ;;
     --exe) program=1 ;;
     -o) output=$2 && shift ;;
     *) arguments+=("$1") ;;

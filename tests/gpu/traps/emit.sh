@@ -18,7 +18,7 @@ emit() {
     shift
     for type; do
         sed -e "s/^model $name /model ${name}_$type /" -e "s/\bf16\b/$type/g" "$name.mlp" >"$work/${name}_$type.mlp"
-        "$mlpc" --target=cuda -o "$folder/${name}_$type" "$work/${name}_$type.mlp"
+        "$mlpc" --target=cuda --whole=never -o "$folder/${name}_$type" "$work/${name}_$type.mlp"
         rm "$folder/${name}_$type/${name}_${type}_main.c"
     done
 }
@@ -33,7 +33,7 @@ emit kinds f32 f16
 emit large f16
 
 cp too_large.mlp "$work"
-(cd "$work" && status=0 && { "$mlpc" --target=cuda -o refused too_large.mlp || status=$?; } && echo "exit $status") \
+(cd "$work" && status=0 && { "$mlpc" --target=cuda --whole=never -o refused too_large.mlp || status=$?; } && echo "exit $status") \
     >"$folder/too_large.said" 2>&1
 cp ./*.c ./*.h "$folder"
 rm "$folder/make_weights.c"

@@ -631,13 +631,12 @@ int main(int argc, char **argv)
     test_cancelling_sums();
     test_tail_of_k(small);
     test_workspace();
+    test_locked_plans();
     test_refused();
     if (small)
         trap_not_here(16, "values of more than 2^31 elements take too long here");
     else
         test_large();
-    trap_not_here(11, "there are no files of tuned plans");
-    trap_not_here(12, "there are no pinned plans");
     trap_not_here(18, "there is no training");
     printf("end of traps\n");
     return failures != 0;

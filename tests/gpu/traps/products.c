@@ -159,7 +159,7 @@ static mlp_status forward_none(mlp_cuda *cuda)
 
 void test_no_candidate(void)
 {
-    static const mlp_cuda_batch batch = {.rows = 16, .forward = forward_none};
+    static const mlp_cuda_batch batch = {.rows = 16, .forms = {forward_none}};
     static const mlp_cuda_port in = {.offset = 4096, .pitch = 32, .row_bytes = 32, .element = 2},
                                out = {.offset = 8192, .pitch = 32, .row_bytes = 32, .element = 2, .staging = 512};
     static mlp_gemm none;
@@ -368,5 +368,86 @@ void test_workspace(void)
     } else {
         trap_not_here(14, "no product asked for a workspace");
     }
+    free_arena();
+}
+
+/* ---- 11, 12: plans that were compiled in ---- */
+
+static mlp_plan_device made_for;
+static mlp_locked_plan locked;
+
+/* What the heuristic chooses, as a plan for this device. */
+static int lock_first_choice(void)
+{
+    static struct cudaDeviceProp properties;
+    mlp_plan_info info;
+    describe(256, 8, 512, 512, &bf16, &bf16);
+    CUDA(cudaGetDeviceProperties(&properties, 0));
+    made_for = (mlp_plan_device){properties.name, properties.multiProcessorCount, mlp_gemms.version()};
+    if (mlp_gemms.open(&network) != MLP_OK || mlp_gemms.describe(&network, 0, &info) != MLP_OK)
+        return 0;
+    locked = (mlp_locked_plan){.device = &made_for, .algorithm = info.algorithm, .workspace = info.workspace};
+    memcpy(locked.bytes, plan.algorithm, sizeof locked.bytes);
+    close_product();
+    gemm.locked = &locked;
+    gemm.locked_count = 1;
+    return 1;
+}
+
+static float one(size_t row, size_t column)
+{
+    (void)row, (void)column;
+    return 1;
+}
+
+static float sum_of_ones(size_t row, size_t column)
+{
+    (void)row, (void)column;
+    return 512;
+}
+
+/* Opens, expects this state, and, where the network does not insist on its plans, a right result. */
+static void test_state(int number, mlp_plan_state state, const char *what)
+{
+    float first = 0;
+    upload(gemm.a.offset, &bf16, (size_t)gemm.m, 512, 512, one);
+    upload(gemm.b.offset, &bf16, (size_t)gemm.n, 512, 512, one);
+    network.locked = 0;
+    mlp_status status = open_and_run();
+    int good = status == MLP_OK && plan.state == state && count_wrong(&bf16, sum_of_ones, &first) == 0;
+    close_product();
+    trap(number, good, what, network.network.error);
+    if (state == MLP_PLAN_LOCKED)
+        return;
+    network.locked = 1;
+    status = mlp_gemms.open(&network);
+    trap(12, status == MLP_NO_PLAN && strstr(network.network.error, mlp_plan_state_text(state)) != NULL,
+         "where the plan is insisted on: an error that says so", network.network.error);
+    network.locked = 0;
+    close_product();
+}
+
+void test_locked_plans(void)
+{
+    make_arena();
+    if (!lock_first_choice()) {
+        trap(11, 0, "a plan made of the first choice", network.network.error);
+        free_arena();
+        return;
+    }
+    test_state(11, MLP_PLAN_LOCKED, "a plan for this device and library is used");
+    made_for.library++;
+    test_state(11, MLP_PLAN_STALE, "a plan of another version: named, not used");
+    made_for.library--;
+    made_for.multiprocessors++;
+    test_state(11, MLP_PLAN_FOREIGN, "a plan for another device: named, not used");
+    made_for.multiprocessors--;
+    for (size_t i = 0; i < sizeof locked.bytes; i += 7) {
+        ((unsigned char *)locked.bytes)[i] ^= 1;
+        test_state(11, MLP_PLAN_DAMAGED, "one corrupt byte of a plan: named, not used");
+        ((unsigned char *)locked.bytes)[i] ^= 1;
+    }
+    locked.algorithm.cluster = 60000;
+    test_state(11, MLP_PLAN_DAMAGED, "an attribute that cannot be: named, not used");
     free_arena();
 }

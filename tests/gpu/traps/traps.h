@@ -16,5 +16,6 @@ void test_no_candidate(void);
 void test_cancelling_sums(void);
 void test_tail_of_k(int small);
 void test_workspace(void);
+void test_locked_plans(void);
 
 #endif

@@ -1,0 +1,182 @@
+/* Which form of a network is the fastest for a batch size: its steps one by one, with the plans that were just tuned, or
+ * one generated kernel for all of it. Single launches are timed, in turn, since that is how networks are run; the inputs
+ * are random. */
+#include "cuda_gemm_tune.h"
+
+#include <cuda_runtime_api.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "random.h"
+#include "timing.h"
+
+enum { ROUNDS = 31 };
+
+#define CHECK(call) MLP_CUDA_CHECK(tuner->cuda, NULL, call)
+
+/* ---- The plans that were tuned ---- */
+
+static const mlp_plan_entry *find_entry(const mlp_plan_file *plans, const mlp_plan_device *here, const char *product)
+{
+    for (size_t i = 0; i < plans->count; i++) {
+        const mlp_plan_entry *entry = &plans->entries[i];
+        if (entry->library == here->library && entry->multiprocessors == here->multiprocessors &&
+            !strcmp(entry->device, here->name) && !strcmp(entry->product, product))
+            return entry;
+    }
+    return NULL;
+}
+
+static mlp_status use_entry(mlp_tuner *tuner, size_t index, const mlp_plan_entry *entry)
+{
+    mlp_cuda *cuda = tuner->cuda;
+    const mlp_gemm *gemm = &cuda->config->gemms[index];
+    mlp_gemm_plan *plan = &cuda->config->plans[index];
+    cublasLtMatmulAlgo_t algorithm;
+    MLP_TRY(mlp_gemm_describe(cuda, gemm, entry->apart, plan));
+    GEMM_CHECK(gemm, mlp_algorithm_build(cuda, gemm, &entry->algorithm, &algorithm));
+    mlp_gemm_use(plan, &algorithm, entry->workspace);
+    return MLP_OK;
+}
+
+static mlp_status use_tuned_plans(mlp_tuner *tuner, const mlp_plan_device *here)
+{
+    const mlp_cuda_config *config = tuner->cuda->config;
+    for (size_t i = 0; i < config->gemm_count; i++) {
+        const mlp_plan_entry *entry = find_entry(tuner->tuning->plans, here, config->gemms[i].product);
+        if (entry)
+            MLP_TRY(use_entry(tuner, i, entry));
+    }
+    return MLP_OK;
+}
+
+/* ---- The time of a form ---- */
+
+struct race {
+    const mlp_cuda_batch *batch;
+    cudaGraphExec_t ready[MLP_FORMS];
+    double times[MLP_FORMS][ROUNDS];
+};
+
+static mlp_status fill_inputs(mlp_tuner *tuner, size_t rows)
+{
+    const mlp_cuda_config *config = tuner->cuda->config;
+    for (size_t i = 0; i < config->input_count; i++) {
+        const mlp_cuda_port *port = &config->inputs[i];
+        mlp_random_rows(port->dtype, rows, port->row_bytes / port->element, i + 1, tuner->cuda->staging + port->staging);
+        CHECK(cudaMemcpy2D(tuner->cuda->arena + port->offset, port->pitch, tuner->cuda->staging + port->staging,
+                           port->row_bytes, port->row_bytes, rows, cudaMemcpyHostToDevice));
+    }
+    return MLP_OK;
+}
+
+/* Once outside of the recording, to load the kernels. */
+static mlp_status record_form(mlp_tuner *tuner, struct race *race, int form)
+{
+    cudaStream_t stream = (cudaStream_t)tuner->cuda->stream;
+    cudaGraph_t graph = NULL;
+    MLP_TRY(race->batch->forms[form](tuner->cuda));
+    CHECK(cudaStreamSynchronize(stream));
+    CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    mlp_status status = race->batch->forms[form](tuner->cuda);
+    cudaError_t error = cudaStreamEndCapture(stream, &graph);
+    if (error == cudaSuccess && status == MLP_OK)
+        error = cudaGraphInstantiate(&race->ready[form], graph, 0);
+    if (graph)
+        cudaGraphDestroy(graph);
+    MLP_TRY(status);
+    CHECK(error);
+    return MLP_OK;
+}
+
+static mlp_status time_form(mlp_tuner *tuner, cudaGraphExec_t ready, double *seconds)
+{
+    cudaStream_t stream = (cudaStream_t)tuner->cuda->stream;
+    float milliseconds = 0;
+    CHECK(cudaEventRecord(tuner->begun, stream));
+    CHECK(cudaGraphLaunch(ready, stream));
+    CHECK(cudaEventRecord(tuner->done, stream));
+    CHECK(cudaEventSynchronize(tuner->done));
+    CHECK(cudaEventElapsedTime(&milliseconds, tuner->begun, tuner->done));
+    *seconds = 1e-3 * (double)milliseconds;
+    return MLP_OK;
+}
+
+static mlp_status run_race(mlp_tuner *tuner, struct race *race)
+{
+    MLP_TRY(fill_inputs(tuner, race->batch->rows));
+    for (int form = 0; form < MLP_FORMS; form++) {
+        if (race->batch->forms[form])
+            MLP_TRY(record_form(tuner, race, form));
+    }
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int i = 0; i < MLP_FORMS; i++) {
+            int form = (i + round) % MLP_FORMS;
+            if (race->ready[form])
+                MLP_TRY(time_form(tuner, race->ready[form], &race->times[form][round]));
+        }
+    }
+    return MLP_OK;
+}
+
+static void close_race(const struct race *race)
+{
+    for (int form = 0; form < MLP_FORMS; form++) {
+        if (race->ready[form])
+            cudaGraphExecDestroy(race->ready[form]);
+    }
+}
+
+/* ---- All batch sizes ---- */
+
+static mlp_form_entry judge(struct race *race, const mlp_plan_device *here, const char *network)
+{
+    mlp_form_entry entry = {.device = here->name, .multiprocessors = here->multiprocessors, .library = here->library,
+                            .network = network};
+    double best = 0;
+    for (int form = 0; form < MLP_FORMS; form++) {
+        if (!race->ready[form])
+            continue;
+        mlp_times_sort(race->times[form], ROUNDS);
+        double median = mlp_times_quantile(race->times[form], ROUNDS, 0.5);
+        entry.microseconds[form] = 1e6 * median;
+        if (best <= 0 || median < best) {
+            best = median;
+            entry.form = (mlp_form)form;
+        }
+    }
+    return entry;
+}
+
+static mlp_status tune_batch(mlp_tuner *tuner, const mlp_cuda_batch *batch, const mlp_plan_device *here)
+{
+    struct race race = {.batch = batch};
+    char network[256];
+    mlp_status status = run_race(tuner, &race);
+    close_race(&race);
+    MLP_TRY(status);
+    snprintf(network, sizeof network, "%s rows=%zu", tuner->cuda->config->network, batch->rows);
+    const mlp_form_entry entry = judge(&race, here, network);
+    if (tuner->tuning->formed(tuner->tuning->context, &entry, batch->rows))
+        return mlp_fail(&tuner->cuda->network, MLP_BAD_ARGUMENT, "the plan could not be kept");
+    return MLP_OK;
+}
+
+static size_t count_forms(const mlp_cuda_batch *batch)
+{
+    size_t count = 0;
+    for (int form = 0; form < MLP_FORMS; form++)
+        count += batch->forms[form] != NULL;
+    return count;
+}
+
+mlp_status mlp_tune_forms(mlp_tuner *tuner, const mlp_plan_device *here)
+{
+    const mlp_cuda_config *config = tuner->cuda->config;
+    MLP_TRY(use_tuned_plans(tuner, here));
+    for (size_t i = 0; i < config->batch_count && !*tuner->tuning->stop; i++) {
+        if (count_forms(&config->batches[i]) > 1)
+            MLP_TRY(tune_batch(tuner, &config->batches[i], here));
+    }
+    return MLP_OK;
+}
