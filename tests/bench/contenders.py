@@ -4,8 +4,8 @@
     single(lead, count) seconds of each of `count` launches of a graph, between device events
     latency(count)      seconds of each of `count` launches, on the host's clock
 
-mlpc's networks run in processes of their own (network.c); those of PyTorch and nvmath-python are recorded in CUDA graphs,
-which launches.c launches: the same code times all.
+mlpc's networks run in processes of their own (network.c); those of PyTorch and nvmath-python are recorded in CUDA
+graphs, which launches.c launches: the same code times all.
 """
 
 import ctypes
