@@ -32,6 +32,7 @@ struct rows_piece {
     int writer;                     /* the step, or -1 */
     int input, output;              /* the port whose rows hold it, or -1 */
     int readers, last_reader;       /* steps that read it: how many, and the last one or -1 */
+    bool multiplied, combined;      /* by any: as the operand of its product; in any other way. A residual is both */
     bool inside;                    /* made and used up part by part, never there as a whole */
     bool chunked;                   /* neither are the sums that it is made of */
 };

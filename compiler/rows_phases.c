@@ -38,6 +38,15 @@ static bool contains(const struct group *group, int step)
     return found;
 }
 
+/* Whether a part of the piece is all that its readers need at a time: the group's own steps the same part, its consumer
+ * one part after the other. */
+static bool read_in_parts(const struct group *group, const struct rows_piece *piece)
+{
+    bool consumed = piece->last_reader == group->consumer;
+    return piece->output < 0 && piece->readers == 1 && contains(group, piece->last_reader) &&
+           piece->multiplied == consumed && piece->combined == !consumed;
+}
+
 /* Whether all that a step makes is read inside the group and lies like the rest of it. */
 static bool stays_inside(const struct scheduler *s, const struct group *group, int index)
 {
@@ -47,8 +56,7 @@ static bool stays_inside(const struct scheduler *s, const struct group *group, i
         return false;
     for (int i = 0; i < s->rows->piece_count[step->out]; i++) {
         const struct rows_piece *piece = rows_piece_of(s->rows, step->out, i);
-        if (piece->output >= 0 || piece->readers != 1 || piece->shape != group->shape ||
-            !contains(group, piece->last_reader))
+        if (piece->shape != group->shape || !read_in_parts(group, piece))
             return false;
     }
     return true;
@@ -194,6 +202,7 @@ static bool takes_parts(const struct scheduler *s, int consumer)
     const struct rows_piece *piece = rows_piece_of(s->rows, value, 0);
     return s->pending.count == 1 && s->rows->piece_count[value] == 1 && piece->writer == s->pending.at[0] &&
            rows_parts(rows_shape_of(s->rows, piece)) > 1 && piece->readers == 1 && piece->output < 0 &&
+           !piece->combined &&
            s->rows->piece_count[s->plan->steps.at[piece->writer].out] == 1 &&
            sum_registers(s->rows, piece->writer) + sum_registers(s->rows, consumer) <= BOTH_SUMS;
 }

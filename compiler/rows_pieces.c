@@ -203,13 +203,15 @@ const struct rows_shape *rows_shape_of(const struct rows *rows, const struct row
 
 /* ---- Who writes and reads them ---- */
 
-static void note_reader(struct rows *rows, int value, int step)
+static void note_reader(struct rows *rows, int value, int step, bool multiplied)
 {
     for (int i = 0; i < rows->piece_count[value]; i++) {
         struct rows_piece *piece = rows_piece_of(rows, value, i);
         if (piece->last_reader != step)
             piece->readers++;
         piece->last_reader = step;
+        piece->multiplied |= multiplied;
+        piece->combined |= !multiplied;
     }
 }
 
@@ -225,7 +227,7 @@ static void note_step(struct rows *rows, int index)
     for (size_t i = 0; i < step->tape.count; i++) {
         for (int j = 0; j < 3; j++) {
             if (step->tape.at[i].in[j].kind == OPERAND_VALUE)
-                note_reader(rows, step->tape.at[i].in[j].index, index);
+                note_reader(rows, step->tape.at[i].in[j].index, index, step->tape.at[i].op == OP_LINEAR);
         }
     }
 }
