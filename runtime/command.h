@@ -26,6 +26,7 @@ typedef struct mlp_command {
     int json;
     const char *plan;               /* --tune */
     size_t seconds;                 /* --seconds, or 0 */
+    int forms;                      /* --forms */
     mlp_options options;
 } mlp_command;
 

@@ -256,9 +256,11 @@ static mlp_plan_entry entry_of(const mlp_tuner *tuner, const struct choice *choi
 
 static mlp_status tell(const mlp_tuner *tuner, const struct choice *choice, const mlp_plan_device *here)
 {
-    mlp_tuned tuned = {.entry = entry_of(tuner, choice, here), .step = tuner->gemm->step,
-                       .rows = (size_t)tuner->gemm->n, .checked = tuner->checked, .timed = tuner->progress.timed,
-                       .refused = tuner->refused, .why = tuner->why, .kept_first = choice->best == choice->first};
+    mlp_tuned tuned = {.step = tuner->gemm->step, .rows = (size_t)tuner->gemm->n, .checked = tuner->checked,
+                       .timed = tuner->progress.timed, .refused = tuner->refused, .why = tuner->why,
+                       .kept_first = choice->best == choice->first, .none = !choice->best};
+    if (choice->best)
+        tuned.entry = entry_of(tuner, choice, here);
     if (tuner->tuning->tuned(tuner->tuning->context, &tuned))
         return mlp_fail(&tuner->cuda->network, MLP_BAD_ARGUMENT, "the plan could not be kept");
     return MLP_OK;
@@ -277,8 +279,8 @@ static mlp_status time_listed(mlp_tuner *tuner)
 
 static mlp_status no_candidate(mlp_tuner *tuner)
 {
-    return mlp_fail(&tuner->cuda->network, MLP_NO_PLAN, "%s, %lld rows: no algorithm of cuBLASLt passes: the last %s",
-                    tuner->gemm->step, (long long)tuner->gemm->n, tuner->why ? tuner->why : "did not run");
+    return mlp_fail(&tuner->cuda->network, MLP_NO_PLAN, "%s, %lld rows: cuBLASLt proposes no algorithm",
+                    tuner->gemm->step, (long long)tuner->gemm->n);
 }
 
 static mlp_status tune_product(mlp_tuner *tuner, const mlp_plan_device *here)
@@ -293,7 +295,7 @@ static mlp_status tune_product(mlp_tuner *tuner, const mlp_plan_device *here)
     MLP_TRY(time_listed(tuner));
     MLP_TRY(mlp_search(tuner));
     MLP_TRY(choose(tuner, &choice));
-    return choice.best ? tell(tuner, &choice, here) : no_candidate(tuner);
+    return tell(tuner, &choice, here);
 }
 
 /* ---- All products ---- */
@@ -402,7 +404,7 @@ static mlp_status tune(mlp_cuda *cuda, const mlp_tuning *tuning)
     mlp_status status = open_tuner(&tuner, &arena);
     if (status == MLP_OK)
         status = mlp_gemm_here(cuda, name, &here);
-    if (status == MLP_OK) {
+    if (status == MLP_OK && !tuning->forms_only) {
         cuda->arena = arena;
         status = tune_all(&tuner, &here);
         cuda->arena = own;

@@ -23,6 +23,7 @@ typedef struct mlp_tuned {
                                        that gave wrong, inexact or unsteady results */
     const char *why;                /* the last of these was refused, or NULL */
     int kept_first;                 /* nothing was fast enough to replace the heuristic's first choice */
+    int none;                       /* not even that passed its proofs: there is no entry */
 } mlp_tuned;
 
 /* An algorithm that never came to its end. The library says of none that it will. */
@@ -34,6 +35,7 @@ typedef struct mlp_hung {
 
 typedef struct mlp_tuning {
     double seconds;                 /* to spend */
+    int forms_only;                 /* products keep the plans they have */
     const volatile int *stop;       /* becomes not 0 when the user has had enough */
     const mlp_plan_file *plans;     /* what is known: plans for this device are candidates. It grows by what is told, so
                                        that in the end the plans of all products are there */

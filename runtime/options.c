@@ -12,7 +12,7 @@
 
 #include "element.h"
 
-enum { MOST_OPTIONS = 16 };
+enum { MOST_OPTIONS = 20 };
 
 struct parser {
     mlp_command *command;
@@ -113,6 +113,13 @@ static int take_seconds(struct parser *parser, const char *text)
     return status;
 }
 
+static int take_forms(struct parser *parser, const char *text)
+{
+    (void)text;
+    parser->command->forms = 1;
+    return 0;
+}
+
 static int take_locked(struct parser *parser, const char *text)
 {
     (void)text;
@@ -149,6 +156,7 @@ static const struct option {
     {"--device", "N", take_device, "use GPU number N; a program for the CPU ignores it"},
     {"--tune", "FILE", take_tune, "search the fastest plan of every product on this GPU, and keep them in FILE"},
     {"--seconds", "N", take_seconds, "with --tune: take about so long (60 unless told)"},
+    {"--forms", NULL, take_forms, "with --tune: only compare the forms of the network, with the plans that are there"},
     {"--locked", NULL, take_locked, "a product whose compiled-in plan cannot be used is an error"},
     {"--help", NULL, take_help, "print this; so does -h"},
     {"-h", NULL, take_help, NULL},
@@ -370,6 +378,8 @@ static int check(struct parser *parser)
     const mlp_mode mode = command->mode;
     if (command->json && mode != MLP_MODE_BENCH)
         return mlp_complain(command, MLP_EXIT_USAGE, "--json goes with --bench");
+    if (command->forms && mode != MLP_MODE_TUNE)
+        return mlp_complain(command, MLP_EXIT_USAGE, "--forms goes with --tune");
     if (command->seconds && mode != MLP_MODE_TUNE)
         return mlp_complain(command, MLP_EXIT_USAGE, "--seconds goes with --tune");
     if (parser->batch && mode != MLP_MODE_BENCH && mode != MLP_MODE_PROFILE)

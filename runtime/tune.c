@@ -127,12 +127,19 @@ static void show_progress(void *context, const mlp_tuning_progress *progress)
             progress->first, progress->seconds_left);
 }
 
+static const char *verdict(const mlp_tuned *tuned)
+{
+    if (tuned->none)
+        return "no plan";
+    return tuned->kept_first ? "first choice" : tuned->entry.apart ? "apart" : "";
+}
+
 static void print_tuned(const mlp_tuned *tuned)
 {
     const mlp_plan_times *times = &tuned->entry.times;
     printf("%-24.24s %8zu %10.2f %10.2f %10.2f %10.2f %10.2f %8zu %8zu  %s\n", tuned->step, tuned->rows,
            times->first_warm, times->listed_warm, times->warm, times->first_cold, times->cold, tuned->timed,
-           tuned->refused, tuned->kept_first ? "first choice" : tuned->entry.apart ? "apart" : "");
+           tuned->refused, verdict(tuned));
     if (tuned->why)
         printf("%24s the last that was refused %s\n", "", tuned->why);
     fflush(stdout);
@@ -148,9 +155,9 @@ static int send(const struct tune *tune, const struct message *message)
 static int keep(void *context, const mlp_tuned *tuned)
 {
     struct tune *tune = context;
-    const struct message message = {.kept_first = tuned->kept_first};
+    const struct message message = {.kept_first = tuned->kept_first || tuned->none};
     clear_progress();
-    if (!mlp_plan_file_add(&tune->plans, &tuned->entry))
+    if (!tuned->none && !mlp_plan_file_add(&tune->plans, &tuned->entry))
         tune->failed = mlp_complain(tune->command, MLP_EXIT_FAILED, "out of memory");
     else
         tune->failed = write_plans(tune);
@@ -210,10 +217,9 @@ static int search(struct tune *tune)
     const mlp_command *command = tune->command;
     const double left = tune->end - mlp_seconds();
     const mlp_tuning tuning = {.seconds = left > least_seconds ? left : least_seconds, .stop = &stop,
-                               .plans = &tune->plans, .progress = show_progress, .tuned = keep, .formed = keep_form,
-                               .hung = hung,
-                               .all_hung = tune->hung, .hung_count = tune->hung_count, .done = tune->done,
-                               .context = tune};
+                               .forms_only = command->forms, .plans = &tune->plans, .progress = show_progress,
+                               .tuned = keep, .formed = keep_form, .hung = hung, .all_hung = tune->hung,
+                               .hung_count = tune->hung_count, .done = tune->done, .context = tune};
     mlp_status status = command->model->tune(&tuning);
     clear_progress();
     if (tune->failed || status == MLP_OK)
@@ -299,8 +305,9 @@ static int run_child(struct tune *tune)
 
 static int summary(const struct tune *tune)
 {
-    printf("%zu products, %zu of them faster than cuBLASLt's first choice; plans in %s\n", tune->done,
-           tune->done - tune->kept, tune->command->plan);
+    if (!tune->command->forms)
+        printf("%zu products, %zu of them faster than cuBLASLt's first choice; plans in %s\n", tune->done,
+               tune->done - tune->kept, tune->command->plan);
     if (stop)
         return mlp_complain(tune->command, EXIT_INTERRUPTED, "interrupted: later products keep the plans they had");
     return MLP_EXIT_DONE;
@@ -315,7 +322,8 @@ int mlp_tune(const mlp_command *command)
                             command->model->target == MLP_CPU ? ", it runs on the CPU" : ", it has no products");
     tune.end = mlp_seconds() + (command->seconds ? (double)command->seconds : default_seconds);
     on_interrupt(pass_on);
-    printf("%-24s %8s %10s %10s %10s %10s %10s %8s %8s\n", "microseconds", "rows", "first", "listed", "best",
+    if (!command->forms)
+        printf("%-24s %8s %10s %10s %10s %10s %10s %8s %8s\n", "microseconds", "rows", "first", "listed", "best",
            "first cold", "best cold", "timed", "refused");
     do {
         code = run_child(&tune);

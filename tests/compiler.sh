@@ -160,6 +160,23 @@ for name in assert stdint string math mlp_cpu mlp_runtime step_0 at_y features; 
 done
 status "no locked plan" 4 "$mlpc" --target=cuda --locked -o locked digits.mlp
 
+# ---- Whole networks in one kernel ----
+status "a form that is none" 2 "$mlpc" --whole=one -o whole digits.mlp
+for form in never few; do
+    check "--whole=$form" "$mlpc" --target=cuda --whole=$form -o whole_$form digits.mlp
+done
+check "--whole=never: no such kernel" bash -c '! grep -q mlp_few whole_never/digits.cu'
+check "--whole=never: both batch sizes step by step" bash -c '[ "$(grep -c "form = MLP_FORM_STEPS" whole_never/digits.c)" = 2 ]'
+check "--whole=few: one row in a kernel, 360 rows in steps" bash -c 'grep -q "rows = 1, .form = MLP_FORM_FEW" whole_few/digits.c &&
+    grep -q "rows = 360, .form = MLP_FORM_STEPS" whole_few/digits.c'
+check "--whole=all: every form" bash -c '"$1" --target=cuda --whole=all --random-weights=1 -o whole_all "$2" &&
+    grep -q "_rows(unsigned char" whole_all/dlrm_bot.cu && grep -q "_few_b1(unsigned char" whole_all/dlrm_bot.cu &&
+    grep -q "forms = {steps_b1, rows_b1, forward_b1}" whole_all/dlrm_bot.c' - "$mlpc" "$root/specs/ladder/dlrm_bot.mlp"
+check "all batch sizes in kernels: no product" bash -c '"$1" --target=cuda --random-weights=1 -o whole_only "$2" &&
+    ! grep -q mlp_gemm whole_only/nerf64.c' - "$mlpc" "$root/specs/ladder/nerf64.mlp"
+status "what keeps a network in steps" 0 "$mlpc" --explain "$root/specs/ladder/mnist.mlp"
+says "what keeps a network in steps" '^1024 rows: step by step (one kernel for few rows: more than 16 rows; for many: '
+
 # ---- Warnings ----
 sed 's/output/unread = relu(h1);\n    output/' digits.mlp >warns.mlp
 status "a warning" 0 "$mlpc" --target=cpu -o warned warns.mlp

@@ -30,7 +30,8 @@ sed 's/^ *batch .*/&\n    dtype tf32;/' tests/cases/pytorch/swiglu_block/model.m
 cp tests/cases/pytorch/swiglu_block/weights.safetensors "$scratch"
 networks="specs/digits.mlp specs/gated_ffn.mlp $scratch/tf32.mlp tests/cases/public/ok_f16_largest_weight/model.mlp
     tests/cases/public/ok_mixed_io_types/model.mlp tests/cases/public/c63_long_residual/model.mlp
-    tests/cases/pytorch/layernorm_offset/model.mlp tests/cases/pytorch/dlrm_like/model.mlp"
+    tests/cases/pytorch/layernorm_offset/model.mlp tests/cases/pytorch/dlrm_like/model.mlp $scratch/nerf64.mlp"
+{ sed 's/batch.*/batch 16384;/' specs/ladder/nerf64.mlp; } >"$scratch/nerf64.mlp"
 if ! command -v nvcc >/dev/null; then
     for model in $networks; do
         skip "compile and link ${model#"$scratch/"} for sm_90: there is no nvcc"
@@ -53,4 +54,6 @@ for model in $networks; do
     check "compile and link ${model#"$scratch/"} for sm_90" test -x "$scratch/program_$number"
     cat "$scratch/said_$number"
 done
+check "a network in kernels of its own needs no cuBLASLt" bash -c '! ldd "$1" | grep -i cublas' - \
+    "$scratch/program_$number"
 finish cuda

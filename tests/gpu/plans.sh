@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # Tunes the networks of specs/ladder on this machine's GPU, and compares tuned plans with cuBLASLt's first choice.
-#     plans.sh FOLDER tune SECONDS [NAME...]    builds, tunes about SECONDS a product: FOLDER/plans/NAME.plan
+#     plans.sh FOLDER build [NAME...]           only the programs for tuning
+#     plans.sh FOLDER tune SECONDS [NAME...]    builds in every form, tunes about SECONDS a product, and measures the
+#                                               forms: FOLDER/plans/NAME.plan; 0 seconds: only the forms
 #     plans.sh FOLDER compare [NAME...]         builds with those plans, measures: FOLDER/PLANS.md
 # FOLDER holds mlpc (mlpc-static will do), runtime/, ladder/ (the specs) and tests/, as bundle.sh lays them out. Plans
 # that are there already are candidates when a network is tuned again.
@@ -8,7 +10,7 @@ set -uo pipefail
 cd "$1" || exit 2
 folder=$PWD mode=$2
 shift 2
-seconds=4 least_seconds=15
+seconds=4 least_seconds=${LEAST_SECONDS:-15}
 [ "$mode" != tune ] || { seconds=$1; shift; }
 names=("$@")
 [ $# -gt 0 ] || mapfile -t names < <(cd ladder && printf '%s\n' *.mlp | sed 's/\.mlp$//')
@@ -26,9 +28,10 @@ build_runtime() {
 # Both builds take their weights from the same seed.
 options=(--target=cuda --random-weights=1 --weights=external)
 
+# One that is there already is kept.
 build_program() {
-    mkdir -p "$folder/work/$1" && cd "$folder/work/$1" &&
-        "$folder/mlpc" "${options[@]}" --exe -o program "$folder/ladder/$1.mlp"
+    mkdir -p "$folder/work/$1" && cd "$folder/work/$1" && [ ! -x program ] || return 0
+        "$folder/mlpc" "${options[@]}" --whole=all --exe -o program "$folder/ladder/$1.mlp"
 }
 
 tune() (
@@ -36,7 +39,9 @@ tune() (
     cd "$folder/work/$1" || return
     products=$(./program --info | awk '/^plans/ { print $4 }')
     total=$((seconds * products > least_seconds ? seconds * products : least_seconds))
-    ./program --weights "$1.weights" --tune "$folder/plans/$1.plan" --seconds $total >"$log" 2>&1
+    how="--seconds $total"
+    [ "$seconds" != 0 ] || how=--forms
+    ./program --weights "$1.weights" --tune "$folder/plans/$1.plan" $how >"$log" 2>&1
     echo "== $1: exit $?"
     cat "$log"
 )
@@ -44,8 +49,9 @@ tune() (
 build_comparison() {
     mkdir -p "$folder/work/$1" && cd "$folder/work/$1" || return
     sed "s/^model $1 /model $1_first /" "$folder/ladder/$1.mlp" >first.mlp
-    "$folder/mlpc" "${options[@]}" --lib -o . first.mlp &&
-        "$folder/mlpc" "${options[@]}" --lib --locked --plan="$folder/plans/$1.plan" -o . "$folder/ladder/$1.mlp" &&
+    "$folder/mlpc" "${options[@]}" --whole=never --lib -o . first.mlp &&
+        "$folder/mlpc" "${options[@]}" --whole=never --lib --locked --plan="$folder/plans/$1.plan" -o . \
+            "$folder/ladder/$1.mlp" &&
         gcc -std=gnu11 -D_GNU_SOURCE -O2 -Wall -I"$folder/runtime" -I"$include" -DFIRST="$1_first_model" \
             -DTUNED="$1_model" -DFIRST_WEIGHTS="\"$1_first.weights\"" -DTUNED_WEIGHTS="\"$1.weights\"" -c -o plans.o \
             "$folder/tests/plans.c" &&
@@ -55,7 +61,7 @@ build_comparison() {
 # Medians over processes, first and tuned in turn; of networks whose start is more than reading their weights.
 startup() (
     cd "$folder/work/$1" || return
-    [ "$(stat -c %s "$1.weights")" -lt 16000000 ] || return 0
+    [ "$(stat -c %s "$1.weights")" -lt 3000000 ] || return 0
     for i in 1 2 3 4 5; do
         for which in first tuned; do
             echo "$which $(./compare $which)"
@@ -101,6 +107,9 @@ report() {
 
 build_runtime || { echo "the runtime does not build"; exit 1; }
 case $mode in
+build)
+    each build_program
+    ;;
 tune)
     each build_program
     for name in "${names[@]}"; do

@@ -56,7 +56,7 @@ uint64_t workspace_of(const algorithm &how, const problem &what);
 double microseconds(const algorithm &how, const problem &what);
 
 /* What is wrong with an algorithm, of what was asked for: bits. */
-enum { TAIL = 1, UNSTEADY = 2, WRONG = 4, REFUSED = 8, ROUNDED = 16, HANGS = 32 };
+enum { TAIL = 1, UNSTEADY = 2, WRONG = 4, REFUSED = 8, ROUNDED = 16, HANGS = 32, EVERYTHING = 64 };
 unsigned faults_of(const algorithm &how);
 
 /* What the heuristic believes to be fastest comes first. */
