@@ -1,5 +1,7 @@
 #include "forms.h"
 
+#include <assert.h>
+
 #include "whole.h"
 
 const char *form_name(enum form form)
@@ -69,6 +71,27 @@ static struct batch_form form_of(const struct plan *plan, int batch, enum whole 
     return form;
 }
 
+/* Only inputs and outputs are in memory where every batch size is one kernel: the rest never leaves the chip. They all
+ * live from beginning to end, so that they still do not overlap. */
+static void drop_steps(struct plan *plan)
+{
+    bool *port = ARENA_ARRAY(plan->arena, bool, plan->buffers.count);
+    for (size_t i = 0; i < plan->inputs.count; i++)
+        port[plan->values.at[plan->inputs.at[i].value].buffer] = true;
+    for (size_t i = 0; i < plan->outputs.count; i++)
+        port[plan->values.at[plan->outputs.at[i].value].buffer] = true;
+    for (size_t i = 0; i < plan->buffers.count; i++) {
+        struct buffer *buffer = &plan->buffers.at[i];
+        buffer->row_bytes = port[i] ? buffer->row_bytes : 0;
+        buffer->first = -1;
+        buffer->last = (int)plan->steps.count;
+    }
+    plan->products.count = 0;
+    bool fits = memory_assign(plan);
+    assert(fits);                   /* what is left takes less than all of it did */
+    (void)fits;
+}
+
 void forms_choose(struct plan *plan, enum whole whole)
 {
     if (plan->target != TARGET_CUDA)
@@ -77,5 +100,5 @@ void forms_choose(struct plan *plan, enum whole whole)
     for (int b = 0; b < plan->batch_count; b++)
         plan->forms[b] = form_of(plan, b, whole);
     if (!forms_emit(plan, FORM_STEPS))
-        plan->products.count = 0;
+        drop_steps(plan);
 }

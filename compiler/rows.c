@@ -255,7 +255,6 @@ static bool stream(struct rows *rows)
 
 static bool fits_shared_memory(struct rows *rows)
 {
-    lay_out(rows);
     return rows->shared_bytes <= SHARED_BYTES || stream(rows);
 }
 
@@ -351,6 +350,19 @@ struct way {
     bool ahead;
 };
 
+/* Refuses what is scheduled but does not fit. */
+static void check_fit(struct rows *rows)
+{
+    struct arena *arena = rows->plan->arena;
+    lay_out(rows);
+    int64_t wanted = rows->shared_bytes;
+    if (!fits_shared_memory(rows))
+        rows->refusal = arena_format(arena, "its weights take %" PRId64 " bytes of shared memory, of %d, and only those "
+                                     "of one product can go through a ring", wanted, SHARED_BYTES);
+    else if (!choose_groups(rows))
+        rows->refusal = refuse_registers(rows);
+}
+
 static struct rows *attempt(const struct plan *plan, struct way way)
 {
     struct rows *rows = ARENA_NEW(plan->arena, struct rows);
@@ -363,13 +375,8 @@ static struct rows *attempt(const struct plan *plan, struct way way)
         return rows;
     rows_schedule(rows, way.part, way.wide);
     list_staged(rows);
-    if (rows->refusal)
-        return rows;
-    if (!fits_shared_memory(rows))
-        rows->refusal = arena_format(plan->arena, "its weights take %" PRId64 " bytes of shared memory, of %d",
-                                     rows->shared_bytes, SHARED_BYTES);
-    else if (!choose_groups(rows))
-        rows->refusal = refuse_registers(rows);
+    if (!rows->refusal)
+        check_fit(rows);
     return rows;
 }
 
