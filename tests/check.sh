@@ -81,6 +81,7 @@ suite compiler tests/compiler.sh "$build"
 suite program tests/program.sh "$build"
 suite library tests/library/library.sh "$build"
 suite cuda tests/cuda.sh "$build"
+suite tune tests/tune.sh "$build"
 suite cases run_cases "$build/mlpc" "$build/cases" "$([ -n "${SANITIZE:-}" ] && echo 300 || echo 60)"
 suite simulated simulated
 
