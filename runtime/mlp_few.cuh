@@ -29,6 +29,7 @@
 #define MLP_FEW_CUH
 
 #include "mlp_cuda_kernels.cuh"
+#include "mlp_few_ptx.cuh"
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
 #error "the kernel for few rows needs compute capability 9.0: compile with -arch=sm_90, or mlpc with --whole=never"
@@ -153,9 +154,7 @@ struct mlp_few_hand {
     static_assert(!Plan::cluster || at >= 0, "in a cluster values go to shared memory");
 };
 
-/* ---- Instructions ---- */
-
-extern __shared__ __align__(128) unsigned char mlp_few_memory[];
+/* ---- Values in shared memory, and handed on ---- */
 
 template <class Plan, class Stored, int Ld, int At>
 MLP_DEVICE Stored &mlp_few_rows<Plan, Stored, Ld, At>::element(int row, int column)
@@ -172,82 +171,17 @@ MLP_DEVICE float mlp_few_rounded(float x)
     return mlp_float(stored);
 }
 
-MLP_DEVICE unsigned mlp_few_shared(int offset)
-{
-    return unsigned(__cvta_generic_to_shared(mlp_few_memory)) + unsigned(offset);
-}
-
-MLP_DEVICE void mlp_few_barrier_init(unsigned barrier, int arrivals)
-{
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" :: "r"(barrier), "r"(arrivals) : "memory");
-}
-
-MLP_DEVICE void mlp_few_arrive(unsigned barrier)
-{
-    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" :: "r"(barrier) : "memory");
-}
-
-MLP_DEVICE void mlp_few_arrive_expect(unsigned barrier, int bytes)
-{
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" :: "r"(barrier), "r"(bytes) : "memory");
-}
-
-/* Waits until the barrier's phase of this parity has ended. */
-MLP_DEVICE void mlp_few_wait(unsigned barrier, unsigned parity)
-{
-    asm volatile("{\n\t.reg .pred ended;\n"
-                 "again:\n\tmbarrier.try_wait.parity.shared::cta.b64 ended, [%0], %1;\n\t"
-                 "@!ended bra again;\n\t}" :: "r"(barrier), "r"(parity) : "memory");
-}
-
-/* The same for what other blocks of the cluster wrote. */
-MLP_DEVICE void mlp_few_wait_cluster(unsigned barrier, unsigned parity)
-{
-    asm volatile("{\n\t.reg .pred ended;\n"
-                 "again:\n\tmbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 ended, [%0], %1;\n\t"
-                 "@!ended bra again;\n\t}" :: "r"(barrier), "r"(parity) : "memory");
-}
-
-/* Copies 16-byte aligned bytes of memory into shared memory; the barrier counts them. */
-MLP_DEVICE void mlp_few_copy(unsigned to, const unsigned char *from, int bytes, unsigned barrier)
-{
-    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
-                 :: "r"(to), "l"(__cvta_generic_to_global(from)), "r"(bytes), "r"(barrier) : "memory");
-}
-
-/* Stores 16 bytes at the same place in the shared memory of another block of the cluster; its barrier counts them. */
-MLP_DEVICE void mlp_few_send(unsigned to, uint4 x, unsigned barrier, int block)
-{
-    asm volatile("{\n\t.reg .b32 there, counter;\n\t"
-                 "mapa.shared::cluster.u32 there, %0, %6;\n\t"
-                 "mapa.shared::cluster.u32 counter, %1, %6;\n\t"
-                 "st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 "
-                 "[there], {%2, %3, %4, %5}, [counter];\n\t"
-                 "}" :: "r"(to), "r"(barrier), "r"(x.x), "r"(x.y), "r"(x.z), "r"(x.w), "r"(block) : "memory");
-}
-
-/* 16 bytes that another block may be writing; each element is whole. */
-MLP_DEVICE uint4 mlp_few_look(const unsigned char *from)
-{
-    uint4 x;
-    asm volatile("ld.relaxed.gpu.global.v4.u32 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w) : "l"(__cvta_generic_to_global(from)) : "memory");
-    return x;
-}
-
 /* Hands a value on: see above. */
 MLP_DEVICE void mlp_few_show(float *to, float x)
 {
     const unsigned bits = ~__float_as_uint(x);
-    asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" :: "l"(__cvta_generic_to_global(to)),
-                 "r"(bits ? bits : 0x80000000u) : "memory");
+    mlp_few_put(to, bits ? bits : 0x80000000u);
 }
 
 MLP_DEVICE void mlp_few_show_half(void *to, unsigned short value)
 {
     const unsigned short bits = static_cast<unsigned short>(~value);
-    asm volatile("st.relaxed.gpu.global.u16 [%0], %1;" :: "l"(__cvta_generic_to_global(to)),
-                 "h"(bits ? bits : (unsigned short)0x8000) : "memory");
+    mlp_few_put_half(to, bits ? bits : (unsigned short)0x8000);
 }
 
 MLP_DEVICE void mlp_few_show(__half *to, float x)
@@ -355,22 +289,6 @@ struct mlp_few_in_hand {
 
 /* ---- Sums of a tile ---- */
 
-MLP_DEVICE void mlp_few_mma(float (&d)[4], unsigned a0, unsigned a1, unsigned a2, unsigned a3, unsigned b0, unsigned b1,
-                            __half)
-{
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-        "{%0, %1, %2, %3};" : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-        : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
-}
-
-MLP_DEVICE void mlp_few_mma(float (&d)[4], unsigned a0, unsigned a1, unsigned a2, unsigned a3, unsigned b0, unsigned b1,
-                            __nv_bfloat16)
-{
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
-        "{%0, %1, %2, %3};" : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-        : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
-}
-
 /* This warp's part of the sums of 16 weight rows and R rows. A step takes chunks of weight rows g and g + 8, and
  * `operands` chunks of the input, which are of the rows that `row` names. */
 template <class Stored, int R>
@@ -477,7 +395,7 @@ struct mlp_few {
     MLP_DEVICE bool feeds() const { return warp == Plan::warps; }
 
     /* All multiplying threads of the block meet. */
-    static MLP_DEVICE void meet() { asm volatile("bar.sync 1, %0;" :: "n"(Plan::workers) : "memory"); }
+    static MLP_DEVICE void meet() { mlp_few_meet<Plan::workers>(); }
 
     /* ---- Begin and end ---- */
 
@@ -500,18 +418,18 @@ struct mlp_few {
             }
             if constexpr (Plan::cluster)
                 (expect<Hands>(), ...);
-            asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+            mlp_few_barriers_made();
         }
         __syncthreads();
         if constexpr (Plan::cluster)
-            asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+            mlp_few_cluster_arrive();
     }
 
     static MLP_DEVICE void wait_for_cluster()
     {
         if constexpr (Plan::cluster) {
             __syncwarp();
-            asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+            mlp_few_cluster_wait();
         }
     }
 

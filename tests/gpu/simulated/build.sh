@@ -23,11 +23,18 @@ device() {
     exec 9>"$build/simulated/lock" && flock 9 && compile_device >&2 && flock -u 9
 }
 
-# compile FOLDER: the emitted sources there
+# compile FOLDER: the emitted sources there. Files that stand for PTX come first and keep the runtime's own out.
 compile() {
     (
         cd "$1"
-        g++ -std=c++20 -O1 -w -include "$simulated/device.h" $include -x c++ -c -o kernels.o ./*.cu
+        front="-include $simulated/device.h"
+        for file in "$simulated"/*_ptx.cuh; do
+            front="$front -include $file"
+        done
+        # Shared memory whose size the launch says is the block's.
+        sed -i 's/^ *extern __shared__ .* shared\[\];/    unsigned char *const shared = simulated_shared();/' ./*.cu
+        g++ -std=c++20 -O1 -w -DSIMULATED_WGMMA="${MLP_SIMULATED_WGMMA:-1}" $front $include -x c++ -c \
+            -o kernels.o ./*.cu
         for source in *.c *.S; do
             [ -e "$source" ] && gcc -std=gnu11 -O1 -I. $include -c -o "part_$source.o" "$source"
         done

@@ -1,133 +1,25 @@
 /* The part of the CUDA runtime that generated programs use, on the host: memory is the host's, streams run what they
- * are given at once, a graph is a list of calls, a kernel runs block after block, and a block's threads are coroutines
- * that switch where they wait for each other. It shows whether results are right, not whether they come fast or in
- * order. Its time is made up: a clock that each kernel, product, copy and memset moves on, and that events read.
+ * are given at once, a graph is a list of calls, and kernels run in threads.cpp. It shows whether results are right,
+ * not whether they come fast or in order. Its time is made up: a clock that each kernel, product, copy and memset moves
+ * on, and that events read.
  *
  * It is stricter than a device where that finds mistakes: fresh memory holds NaN, a copy must fit its pitch, nothing
  * may be allocated or waited for while a graph is captured, and every thread named in a shuffle's mask must take part
  * in it. */
-#include <ucontext.h>
 #include <unistd.h>
+
+#include <cuda_runtime.h>
 
 #include <cassert>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <string>
 #include <vector>
 
-#include "device.h"
+#include "kernels.h"
 #include "simulated.h"
-
-dim3 simulated_thread, simulated_block, simulated_block_size, simulated_grid_size;
-
-/* ---- Threads of a block ---- */
-
-namespace {
-
-constexpr size_t stack_bytes = 64 * 1024, largest_block = 1024;
-
-struct kernel_call {
-    void (*kernel)(unsigned char *arena, int64_t rows);
-    unsigned char *arena;
-    int64_t rows;
-} running;
-
-struct thread {
-    ucontext_t context;
-    char *stack;
-    bool finished;
-    long shuffles, barriers;        /* how many it has come to */
-    float passed[2];                /* what it passed to the last two shuffles */
-};
-
-thread threads[largest_block];
-ucontext_t scheduler;
-unsigned current;
-
-void thread_body()
-{
-    running.kernel(running.arena, running.rows);
-    threads[current].finished = true;
-    swapcontext(&threads[current].context, &scheduler);
-}
-
-void let_others_run()
-{
-    const unsigned self = current;
-    swapcontext(&threads[self].context, &scheduler);
-}
-
-void start_thread(thread &t)
-{
-    if (!t.stack)
-        t.stack = static_cast<char *>(malloc(stack_bytes));
-    t.finished = false;
-    t.shuffles = t.barriers = 0;
-    getcontext(&t.context);
-    t.context.uc_stack.ss_sp = t.stack;
-    t.context.uc_stack.ss_size = stack_bytes;
-    t.context.uc_link = nullptr;
-    makecontext(&t.context, thread_body, 0);
-}
-
-void run_block()
-{
-    const unsigned count = simulated_block_size.x;
-    for (unsigned i = 0; i < count; i++)
-        start_thread(threads[i]);
-    for (unsigned left = count; left > 0;) {
-        left = 0;
-        for (current = 0; current < count; current++) {
-            if (threads[current].finished)
-                continue;
-            simulated_thread = dim3(current);
-            swapcontext(&scheduler, &threads[current].context);
-            left += !threads[current].finished;
-        }
-    }
-}
-
-void run_kernel(const kernel_call &call, dim3 grid, dim3 block)
-{
-    running = call;
-    simulated_spend(2 + 0.01 * grid.x);
-    simulated_grid_size = grid;
-    simulated_block_size = block;
-    for (unsigned i = 0; i < grid.x; i++) {
-        simulated_block = dim3(i);
-        run_block();
-    }
-}
-
-} // namespace
-
-/* A thread cannot be two shuffles ahead of another one, so that two places are enough. */
-float __shfl_xor_sync(unsigned mask, float x, int distance)
-{
-    const unsigned self = current, warp = self / 32 * 32, other = (self % 32) ^ unsigned(distance);
-    const long turn = threads[self].shuffles++;
-    assert(mask >> self % 32 & 1 && mask >> other & 1);
-    threads[self].passed[turn % 2] = x;
-    for (unsigned lane = 0; lane < 32; lane++) {
-        while (mask >> lane & 1 && threads[warp + lane].shuffles <= turn) {
-            assert(!threads[warp + lane].finished);
-            let_others_run();
-        }
-    }
-    return threads[warp + other].passed[turn % 2];
-}
-
-void __syncthreads()
-{
-    const long turn = threads[current].barriers++;
-    for (unsigned i = 0; i < simulated_block_size.x; i++) {
-        while (threads[i].barriers <= turn) {
-            assert(!threads[i].finished);
-            let_others_run();
-        }
-    }
-}
 
 /* ---- Time ---- */
 
@@ -229,6 +121,31 @@ static device_description describe_device()
         return {"a simulated device", 1};
     assert(slash);
     return {std::string(given, slash), atoi(slash + 1)};
+}
+
+static const int most_shared_bytes = 227 * 1024, shared_bytes_unasked = 48 * 1024, largest_block = 1024;
+static std::map<const void *, int> shared_bytes_allowed, wide_clusters;
+
+static cudaError_t launch(const void *function, dim3 grid, dim3 block, void **arguments, size_t shared_bytes,
+                          bool together)
+{
+    const auto allowed = shared_bytes_allowed.find(function);
+    if (shared_bytes > size_t(allowed == shared_bytes_allowed.end() ? shared_bytes_unasked : allowed->second))
+        return cudaErrorInvalidValue;
+    assert(grid.x >= 1 && block.x >= 1 && block.x <= largest_block);
+    simulated_kernel kernel;
+    kernel.function = reinterpret_cast<void (*)(unsigned char *, int64_t)>(const_cast<void *>(function));
+    kernel.arena = *static_cast<unsigned char **>(arguments[0]);
+    kernel.rows = *static_cast<int64_t *>(arguments[1]);
+    kernel.grid = grid.x;
+    kernel.block = block.x;
+    kernel.shared_bytes = shared_bytes;
+    kernel.together = together;
+    simulated_submit(cudaGraphNodeTypeKernel, [=] {
+        simulated_spend(2 + 0.01 * grid.x);
+        simulated_run(kernel);
+    });
+    return cudaSuccess;
 }
 
 extern "C" {
@@ -343,15 +260,35 @@ cudaError_t cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t fro
     return cudaMemcpy2DAsync(to, to_pitch, from, from_pitch, width, height, kind, nullptr);
 }
 
-cudaError_t cudaLaunchKernel(const void *function, dim3 grid, dim3 block, void **arguments, size_t, cudaStream_t)
+cudaError_t cudaFuncSetAttribute(const void *function, cudaFuncAttribute attribute, int value)
 {
-    kernel_call call;
-    call.kernel = reinterpret_cast<void (*)(unsigned char *, int64_t)>(const_cast<void *>(function));
-    call.arena = *static_cast<unsigned char **>(arguments[0]);
-    call.rows = *static_cast<int64_t *>(arguments[1]);
-    assert(grid.x >= 1 && block.x >= 1 && block.x <= largest_block);
-    simulated_submit(cudaGraphNodeTypeKernel, [=] { run_kernel(call, grid, block); });
-    return cudaSuccess;
+    if (attribute == cudaFuncAttributeNonPortableClusterSizeAllowed)
+        return wide_clusters[function] = value, cudaSuccess;
+    if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize || value > most_shared_bytes)
+        return cudaErrorInvalidValue;
+    return shared_bytes_allowed[function] = value, cudaSuccess;
+}
+
+cudaError_t cudaLaunchKernel(const void *function, dim3 grid, dim3 block, void **arguments, size_t shared_bytes,
+                             cudaStream_t)
+{
+    return launch(function, grid, block, arguments, shared_bytes, false);
+}
+
+/* With one attribute: a cluster of all blocks, or a cooperative launch. */
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *function, void **arguments)
+{
+    assert(config->numAttrs == 1);
+    const cudaLaunchAttribute &how = config->attrs[0];
+    if (how.id == cudaLaunchAttributeClusterDimension) {
+        const unsigned blocks = how.val.clusterDim.x;
+        assert(blocks == config->gridDim.x && how.val.clusterDim.y == 1 && how.val.clusterDim.z == 1);
+        if (blocks > (wide_clusters[function] ? 16 : 8))
+            return cudaErrorInvalidClusterSize;
+    } else {
+        assert(how.id == cudaLaunchAttributeCooperative && how.val.cooperative);
+    }
+    return launch(function, config->gridDim, config->blockDim, arguments, config->dynamicSmemBytes, true);
 }
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned)

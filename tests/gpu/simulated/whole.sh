@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# Whole networks in one kernel on the simulated device: whole.sh BUILD. A selection of the cases, some of them in f16
+# with outputs of f32, in each form; and a network whose weights are so many that its kernel is a grid.
+set -u
+build=$(cd "$1" && pwd)
+cd "$(dirname "$0")/../.."
+place=$build/whole_simulated
+rm -rf "$place"
+mkdir -p "$place"
+failed=0
+
+# A case as it stands, or in f16, where each product may add what storing its result in f16 does.
+copy() {
+    local case=$1 to=$2 products
+    cp -r "$case" "$to"
+    [ "${3:-}" = f16 ] || return 0
+    sed -i -e '0,/^ *model .*{/s//&\n    dtype f16;/' \
+        -e 's/^\( *\)output \([A-Za-z_0-9]*\) *\([=;]\)/\1output \2: f32 \3/' "$to/model.mlp"
+    products=$("$build/mlpc" --dump=plan "$to/model.mlp" | grep -c ' product ')
+    sed -i "0,/{/s//{ \"tolerance\": $(awk -v n="$products" 'BEGIN { print 2e-3 * sqrt(n > 1 ? n : 1) }'),/" \
+        "$to/case.json"
+}
+
+# run NAME FORM CASE[:f16]...
+run() {
+    local name=$1 form=$2 case type
+    shift 2
+    mkdir -p "$place/$name/cases" "$place/$name/scratch"
+    for case; do
+        type=${case#*:}
+        case=${case%:*}
+        copy "$(echo cases/*/"$case")" "$place/$name/cases/${case}_${type}" "$type"
+    done
+    echo "$name on a simulated GPU:"
+    MLP_SIMULATED_WHOLE=$form MLPC=$build/mlpc "$build/tests/run_cases" -t 300 gpu/simulated/mlpc.sh \
+        "$build/runtime" "$place/$name/scratch" "$place/$name/cases" || failed=1
+}
+
+run few few actor_critic geglu softmax_extreme two_tower odd_3x7x13 ok_bf16_model \
+    digits:f16 dlrm_like:f16 odd_5x255x257:f16
+run rows rows actor_critic:f16 geglu:f16 act_log_softmax:f16 digits:f16 odd_3x7x13:f16 ok_bf16_model
+MLP_SIMULATED_WGMMA=0 run rows_mma rows dlrm_like:f16 digits:f16
+
+# grid: values between blocks go through memory. Its program holds it to float64.
+grid() {
+    mkdir -p "$place/grid"
+    cat >"$place/grid/wide.mlp" <<'END'
+model wide {
+    dtype f16;
+    batch 3;
+    input x: f16[4200];
+    h1 = relu(linear(x, 88, "a"));
+    h2 = relu(linear(h1, 88, "b"));
+    output y = softmax(linear(h2, 88, "c"));
+}
+END
+    "$build/mlpc" --target=cuda --whole=few --random-weights=1 -o "$place/grid/source" "$place/grid/wide.mlp" &&
+        grep -q 'mlp_few_plan<.*, false>' "$place"/grid/source/*.cu || return 1
+    MLP_SIMULATED_WHOLE=few MLPC=$build/mlpc gpu/simulated/mlpc.sh --exe --target=cpu --random-weights=1 \
+        -o "$place/grid/wide" "$place/grid/wide.mlp" && "$place/grid/wide" --verify >"$place/grid/said" 2>&1
+}
+if grid; then
+    echo "grid: 1 passed, 0 failed"
+else
+    cat "$place"/grid/said
+    echo "grid: 0 passed, 1 failed"
+    failed=1
+fi
+
+exit $failed
