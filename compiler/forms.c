@@ -71,18 +71,33 @@ static struct batch_form form_of(const struct plan *plan, int batch, enum whole 
     return form;
 }
 
+/* Values that are nowhere in memory keep places of their own behind the arena: the description of the network tells
+ * them apart by these. */
+static void place_behind(struct plan *plan, const int64_t *dropped)
+{
+    int64_t offset = plan->arena_bytes;
+    for (size_t i = 0; i < plan->buffers.count; i++) {
+        if (!dropped[i])
+            continue;
+        plan->buffers.at[i].offset = offset;
+        offset += (dropped[i] + plan->alignment - 1) / plan->alignment * plan->alignment;
+    }
+}
+
 /* Only inputs and outputs are in memory where every batch size is one kernel: the rest never leaves the chip. They all
  * live from beginning to end, so that they still do not overlap. */
 static void drop_steps(struct plan *plan)
 {
     bool *port = ARENA_ARRAY(plan->arena, bool, plan->buffers.count);
+    int64_t *dropped = ARENA_ARRAY(plan->arena, int64_t, plan->buffers.count);  /* bytes of a row, or 0 */
     for (size_t i = 0; i < plan->inputs.count; i++)
         port[plan->values.at[plan->inputs.at[i].value].buffer] = true;
     for (size_t i = 0; i < plan->outputs.count; i++)
         port[plan->values.at[plan->outputs.at[i].value].buffer] = true;
     for (size_t i = 0; i < plan->buffers.count; i++) {
         struct buffer *buffer = &plan->buffers.at[i];
-        buffer->row_bytes = port[i] ? buffer->row_bytes : 0;
+        dropped[i] = port[i] ? 0 : buffer->row_bytes;
+        buffer->row_bytes -= dropped[i];
         buffer->first = -1;
         buffer->last = (int)plan->steps.count;
     }
@@ -90,6 +105,7 @@ static void drop_steps(struct plan *plan)
     bool fits = memory_assign(plan);
     assert(fits);                   /* what is left takes less than all of it did */
     (void)fits;
+    place_behind(plan, dropped);
 }
 
 void forms_choose(struct plan *plan, enum whole whole)

@@ -61,8 +61,21 @@ simulated() {
     else
         echo "on a simulated GPU:"
         mkdir -p "$build/cases_simulated"
-        MLPC=$PWD/$build/mlpc run_cases tests/gpu/simulated/mlpc.sh "$build/cases_simulated" 300
+        set -o pipefail
+        {
+            bad=0
+            MLPC=$PWD/$build/mlpc run_cases tests/gpu/simulated/mlpc.sh "$build/cases_simulated" 300 || bad=1
+            tests/gpu/simulated/whole.sh "$build" || bad=1
+            exit $bad
+        } | sum_of_suites simulated
     fi
+}
+
+# Passes on what suites say, and ends with the sum of their last lines.
+sum_of_suites() {
+    awk -v name="$1" '{ print; fflush() }
+        /^[a-z]+: [0-9]+ passed, [0-9]+ failed/ { passed += $2; failed += $4 }
+        END { printf "%s: %d passed, %d failed\n", name, passed, failed }'
 }
 
 # run_cases MLPC SCRATCH SECONDS

@@ -36,10 +36,11 @@ run() {
         "$build/runtime" "$place/$name/scratch" "$place/$name/cases" || failed=1
 }
 
-run few few actor_critic geglu softmax_extreme two_tower odd_3x7x13 ok_bf16_model \
-    digits:f16 dlrm_like:f16 odd_5x255x257:f16
-run rows rows actor_critic:f16 geglu:f16 act_log_softmax:f16 digits:f16 odd_3x7x13:f16 ok_bf16_model
-MLP_SIMULATED_WGMMA=0 run rows_mma rows dlrm_like:f16 digits:f16
+run few few actor_critic softmax_extreme two_tower odd_3x7x13 ok_slice_unaligned \
+    digits:f16 residual_order:f16
+run rows rows actor_critic:f16 geglu:f16 odd_3x7x13:f16 \
+    residual_order:f16 two_tower:f16
+MLP_SIMULATED_WGMMA=0 run rows_mma rows digits:f16
 
 # grid: values between blocks go through memory. Its program holds it to float64.
 grid() {
