@@ -80,11 +80,14 @@ $(B)/tests/unit/test_%.o: tests/unit/test_%.c | $(PARSER)
 $(B)/tests/unit/runtime_%.o: tests/unit/runtime_%.c | $(DEPS)
 	$(call say,CC)mkdir -p $(@D) && $(COMPILE) -Iruntime -c -o $@ $<
 
+# As generated code is compiled.
+$(B)/tests/unit/runtime_tile.o: override CFLAGS += -O3 -ffp-contract=fast
+
 $(B)/tests/%.o: tests/%.c | $(DEPS)
 	$(call say,CC)mkdir -p $(@D) && $(COMPILE) -Itests -c -o $@ $<
 
 $(B)/tests/runtime_%: $(B)/tests/unit/runtime_%.o $(B)/runtime/libmlprt.a
-	$(call say,LINK)$(LINK) -o $@ $^ -lcmocka -lopenblas -lpthread -lm
+	$(call say,LINK)$(LINK) -o $@ $^ -lcmocka -lpthread -lm
 
 $(B)/tests/test_%: $(B)/tests/unit/test_%.o $(PASSES)
 	$(call say,LINK)$(LINK) -o $@ $^ -lcmocka -ljansson -lm
@@ -129,7 +132,7 @@ demo: all $(B)/tests/show_digits
 # ---- Packages ----
 
 TOOLS_NEEDED     = gcc g++ flex bison pkg-config
-LIBRARIES_NEEDED = jansson openblas cmocka
+LIBRARIES_NEEDED = jansson cmocka
 
 deps:
 	@missing=; \

@@ -1,8 +1,9 @@
 /* NAME.c for a CPU: one static function a step, called in a straight line.
  *
- * A product is a BLAS call into its output, then a loop that finishes it in place: bias, activation, residual. Any
- * other step is a loop over its rows. Values between steps stand in a static arena of floats; inputs and outputs are
- * read and written where the caller has them. */
+ * A product, its bias and its relu are a function made for its size (mlp_tile.h), which equal sizes share; a loop does
+ * in place what else is to be done to the output: another activation, a residual. Any other step is a loop over its
+ * rows. Values between steps stand in a static arena of floats; inputs and outputs are read and written where the
+ * caller has them. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -111,7 +112,15 @@ struct step_emitter {
     const struct step *step;
     const struct value *out;
     const struct value *sums;       /* where a product leaves its sums: the output, or f32 apart */
+    const char *finish;             /* the function that does what follows the product, where it is shared, or NULL */
 };
+
+static struct step_emitter step_emitter(struct emitter *e, const struct plan *plan, const struct step *step,
+                                        const char *finish)
+{
+    return (struct step_emitter){e, plan, step, &plan->values.at[step->out],
+                                 &plan->values.at[step->sums < 0 ? step->out : step->sums], finish};
+}
 
 static const char *operand_c(const void *emitter, struct operand operand)
 {
@@ -214,34 +223,171 @@ static void open_columns(const struct step_emitter *s, int64_t width)
     emit_open(s->e, "for (size_t j = 0; j < %" PRId64 "; j++) {", width);
 }
 
-/* Bias, activation, residual and rounding of what the product left, in place or from its sums. */
-static void emit_finish(const struct step_emitter *s)
+/* ---- products ---- */
+
+static bool reads_op(const struct step *step, size_t from, int index)
+{
+    for (size_t i = from; i < step->tape.count; i++) {
+        for (int j = 0; j < 3; j++) {
+            if (step->tape.at[i].in[j].kind == OPERAND_OP && step->tape.at[i].in[j].index == index)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Whether a relu can be applied before the product is stored: nothing else reads what the product was. */
+static bool ends_in_relu(const struct step *step)
+{
+    return step->tape.count > 1 && step->tape.at[1].op == OP_RELU && reads_op(step, 1, 0) && !reads_op(step, 2, 0);
+}
+
+/* What a product's function is made for. */
+struct product_size {
+    int64_t k, n, ldx, ldy;
+    bool relu;
+};
+
+static struct product_size product_size(const struct plan *plan, const struct step *step)
+{
+    const struct value *x = &plan->values.at[step->tape.at[0].in[0].index];
+    const struct value *y = &plan->values.at[step->sums < 0 ? step->out : step->sums];
+    return (struct product_size){step->k, step->n, x->ld, y->ld, ends_in_relu(step)};
+}
+
+/* "product_64_to_128_relu", with the distances of rows where they are not dense: "product_64_to_128_x72_y256". */
+static const char *product_name(struct arena *arena, struct product_size size)
+{
+    const char *x = size.ldx > size.k ? arena_format(arena, "_x%" PRId64, size.ldx) : "";
+    const char *y = size.ldy > size.n ? arena_format(arena, "_y%" PRId64, size.ldy) : "";
+    return arena_format(arena, "product_%" PRId64 "_to_%" PRId64 "%s%s%s", size.k, size.n, x, y,
+                        size.relu ? "_relu" : "");
+}
+
+static bool product_known(const struct plan *plan, size_t before, struct product_size size)
+{
+    for (size_t i = 0; i < before; i++) {
+        if (!plan->steps.at[i].product)
+            continue;
+        struct product_size other = product_size(plan, &plan->steps.at[i]);
+        if (other.k == size.k && other.n == size.n && other.ldx == size.ldx &&
+            other.ldy == size.ldy && other.relu == size.relu)
+            return true;
+    }
+    return false;
+}
+
+/* One function for all products of a size. */
+static void emit_products(struct emitter *e, const struct plan *plan)
+{
+    bool any = false;
+    for (size_t i = 0; i < plan->steps.count; i++) {
+        if (!plan->steps.at[i].product)
+            continue;
+        struct product_size size = product_size(plan, &plan->steps.at[i]);
+        if (product_known(plan, i, size))
+            continue;
+        if (!any)
+            emit_line(e, "/* Products, each with a bias: columns out, in; how far rows stand apart, in, out; relu. */");
+        any = true;
+        emit_line(e, "MLP_PRODUCT(%s, %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 ", %d)",
+                  product_name(e->arena, size), size.n, size.k, size.ldx, size.ldy, size.relu);
+    }
+    if (any)
+        emit_blank(e);
+}
+
+/* How many operations of the tape the product's function does. */
+static size_t done_by_product(const struct step *step)
+{
+    return ends_in_relu(step) ? 2 : 1;
+}
+
+static bool needs_finish(const struct step_emitter *s)
+{
+    return s->step->product && (s->step->tape.count > done_by_product(s->step) || !stored_as_is(s));
+}
+
+/* What is left to do to the product in `y`, in place or, where they are not NULL, from its `sums`. */
+static void emit_finish_loop(const struct step_emitter *s, const char *y, const char *sums)
 {
     const struct step *step = s->step;
-    bool bias = step->tape.at[0].in[2].kind == OPERAND_PARAM, apart = s->sums != s->out;
-    if (!bias && step->tape.count == 1 && stored_as_is(s))
-        return;
-    open_rows(s, 1);
-    if (apart)
-        emit_line(s->e, "const float *const sums = %s + r * %" PRId64 ";", base_of(s->e->arena, s->plan, s->sums),
-                  s->sums->ld);
+    const size_t done = done_by_product(step);
+    emit_open(s->e, "for (size_t r = 0; r < rows; r++) {");
+    each_operand(s, OPERAND_VALUE, done, declare_row);
+    emit_line(s->e, "%s *const y = %s + r * %" PRId64 ";", dtype_c[s->out->dtype], y, s->out->ld);
+    if (sums)
+        emit_line(s->e, "const float *const sums = %s + r * %" PRId64 ";", sums, s->sums->ld);
     open_columns(s, s->out->width);
-    emit_line(s->e, bias ? "const float t0 = %s[j] + %s;" : "const float t0 = %s[j];%s", apart ? "sums" : "y",
-              operand_c(s, step->tape.at[0].in[2]));
-    emit_element_ops(s, 1, step->tape.count);
+    emit_line(s->e, "const float t%zu = %s[j];", done - 1, sums ? "sums" : "y");
+    emit_element_ops(s, done, step->tape.count);
     emit_line(s->e, "y[j] = %s;", stored_c(s, arena_format(s->e->arena, "t%zu", step->tape.count - 1)));
     emit_close(s->e, "}");
     emit_close(s->e, "}");
 }
 
-static void emit_product(const struct step_emitter *s)
+static void emit_finish(const struct step_emitter *s)
 {
-    const struct tape_op *linear = &s->step->tape.at[0];
-    const struct value *x = &s->plan->values.at[linear->in[0].index];
-    emit_line(s->e, "mlp_product(rows, %" PRId64 ", %" PRId64 ", %s, %" PRId64 ", p_%s, %s, %" PRId64 ");", s->step->n,
-              s->step->k, base_of(s->e->arena, s->plan, x), x->ld, s->plan->params.at[linear->in[1].index].name,
-              base_of(s->e->arena, s->plan, s->sums), s->sums->ld);
-    emit_finish(s);
+    const char *y = base_of(s->e->arena, s->plan, s->out);
+    const char *sums = s->sums != s->out ? base_of(s->e->arena, s->plan, s->sums) : NULL;
+    if (s->finish)
+        emit_line(s->e, sums ? "%s(rows, %s, %s);" : "%s(rows, %s);", s->finish, y, sums);
+    else if (needs_finish(s))
+        emit_finish_loop(s, y, sums);
+}
+
+/* ---- finishing loops that several steps share ---- */
+
+/* The loop where it is made of numbers alone, as a function of what it works on; else NULL. */
+static const char *finish_text(const struct step_emitter *s)
+{
+    struct emitter text = {.arena = s->e->arena};
+    struct step_emitter apart = *s;
+    apart.e = &text;
+    if (!needs_finish(s))
+        return NULL;
+    for (size_t i = done_by_product(s->step); i < s->step->tape.count; i++) {
+        for (int j = 0; j < 3; j++) {
+            enum operand_kind kind = s->step->tape.at[i].in[j].kind;
+            if (kind == OPERAND_VALUE || kind == OPERAND_PARAM)
+                return NULL;
+        }
+    }
+    emit_line(&text, "(size_t rows, %s *to%s)", dtype_c[s->out->dtype], s->sums != s->out ? ", const float *from" : "");
+    emit_open(&text, "{");
+    emit_finish_loop(&apart, "to", s->sums != s->out ? "from" : NULL);
+    emit_close(&text, "}");
+    return text.text;
+}
+
+/* Loops that are the same are compiled once; a loop that stands alone stays where it is. Gives each step's function, or
+ * NULL. */
+static const char **emit_finishes(struct emitter *e, const struct plan *plan)
+{
+    const size_t count = plan->steps.count;
+    const char **texts = ARENA_ARRAY(e->arena, const char *, count);
+    const char **names = ARENA_ARRAY(e->arena, const char *, count);
+    int made = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct step_emitter s = step_emitter(e, plan, &plan->steps.at[i], NULL);
+        texts[i] = finish_text(&s);
+    }
+    for (size_t i = 0; i < count; i++) {
+        const char *name = names[i] || !texts[i] ? NULL : arena_format(e->arena, "finish_%d", made);
+        bool shared = false;
+        for (size_t j = i + 1; name && j < count; j++) {
+            if (texts[j] && !names[j] && !strcmp(texts[i], texts[j])) {
+                names[i] = names[j] = name;
+                shared = true;
+            }
+        }
+        if (!shared)
+            continue;
+        made++;
+        emit_line(e, "/* What follows the product in several steps. */");
+        emit_line(e, "static __attribute__((noinline)) void %s%s", name, texts[i]);
+    }
+    return names;
 }
 
 static const char *param_or_null(const struct step_emitter *s, struct operand operand)
@@ -250,6 +396,18 @@ static const char *param_or_null(const struct step_emitter *s, struct operand op
         return "NULL";
     return arena_format(s->e->arena, "p_%s", s->plan->params.at[operand.index].name);
 }
+
+static void emit_product(const struct step_emitter *s)
+{
+    const struct tape_op *linear = &s->step->tape.at[0];
+    struct arena *arena = s->e->arena;
+    emit_line(s->e, "%s(rows, %s, %s, %s, %s);", product_name(arena, product_size(s->plan, s->step)),
+              base_of(arena, s->plan, &s->plan->values.at[linear->in[0].index]), param_or_null(s, linear->in[1]),
+              param_or_null(s, linear->in[2]), base_of(arena, s->plan, s->sums));
+    emit_finish(s);
+}
+
+/* ---- other steps ---- */
 
 static void emit_row_call(const struct step_emitter *s, const struct tape_op *op, const char *row)
 {
@@ -345,10 +503,9 @@ static void emit_elements(const struct step_emitter *s)
     emit_close(s->e, "}");
 }
 
-static void emit_step(struct emitter *e, const struct plan *plan, const struct step *step)
+static void emit_step(struct emitter *e, const struct plan *plan, const struct step *step, const char *finish)
 {
-    struct step_emitter s = {e, plan, step, &plan->values.at[step->out],
-                             &plan->values.at[step->sums < 0 ? step->out : step->sums]};
+    struct step_emitter s = step_emitter(e, plan, step, finish);
     emit_line(e, "/* %s -- %s:%d */", emit_comment(e->arena, step->text), emit_comment(e->arena, plan->spec),
               step->line);
     emit_line(e, "static void %s(size_t rows)", step->function);
@@ -561,8 +718,10 @@ void emit_cpu(struct emitter *e, const struct plan *plan, bool embedded)
     emit_line(e, "#include \"mlp_network.h\"");
     emit_blank(e);
     emit_state(e, plan, embedded);
+    emit_products(e, plan);
+    const char **finishes = emit_finishes(e, plan);
     for (size_t i = 0; i < plan->steps.count; i++)
-        emit_step(e, plan, &plan->steps.at[i]);
+        emit_step(e, plan, &plan->steps.at[i], finishes[i]);
     emit_forward(e, plan);
     emit_init(e, plan, embedded);
     emit_run(e, plan);

@@ -196,9 +196,9 @@ static void emit_params(struct emitter *e, const struct plan *plan)
     for (size_t i = 0; i < plan->params.count; i++) {
         const struct packed *packed = &plan->params.at[i];
         emit_line(e, "{.name = %s, .dtype = %s, .rows = %" PRId64 ", .cols = %" PRId64 ", .ld = %" PRId64
-                  ", .offset = %" PRId64 "},",
+                  ", .offset = %" PRId64 ", .panel = %" PRId64 "},",
                   emit_string(e->arena, packed->label), dtype_constant[packed->dtype], packed->rows, packed->cols,
-                  packed->ld, packed->offset);
+                  packed->ld, packed->offset, packed->panel);
     }
     emit_close(e, "};");
     emit_blank(e);

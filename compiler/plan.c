@@ -19,6 +19,7 @@
 struct packed_slot {
     const struct param *param;
     enum dtype round, dtype;
+    int64_t panel;
     int index;
 };
 
@@ -268,13 +269,18 @@ static void place_in_concats(struct planner *planner)
 
 /* ---- packed parameters ---- */
 
-static struct packed_slot *packed_slot(const struct planner *planner, const struct param *param, enum dtype round,
-                                       enum dtype dtype)
+static bool same_packing(const struct packed_slot *a, const struct packed_slot *b)
 {
-    size_t hash = (size_t)((uintptr_t)param >> 4) * 2654435761u;
+    return a->param == b->param && a->round == b->round && a->dtype == b->dtype && a->panel == b->panel;
+}
+
+/* The slot that holds such a packing, or the free one where it goes. */
+static struct packed_slot *packed_slot(const struct planner *planner, const struct packed_slot *wanted)
+{
+    size_t hash = (size_t)((uintptr_t)wanted->param >> 4) * 2654435761u;
     for (size_t i = hash & (planner->packed_size - 1);; i = (i + 1) & (planner->packed_size - 1)) {
         struct packed_slot *slot = &planner->packed[i];
-        if (!slot->param || (slot->param == param && slot->round == round && slot->dtype == dtype))
+        if (!slot->param || same_packing(slot, wanted))
             return slot;
     }
 }
@@ -287,40 +293,55 @@ static void grow_packed(struct planner *planner)
     planner->packed = ARENA_ARRAY(planner->arena, struct packed_slot, planner->packed_size);
     for (size_t i = 0; i < old_size; i++) {
         if (old[i].param)
-            *packed_slot(planner, old[i].param, old[i].round, old[i].dtype) = old[i];
+            *packed_slot(planner, &old[i]) = old[i];
     }
 }
 
-/* The packed form of a parameter, added on first request. `padded`: rows and their number go up to multiples of 16
- * bytes, with zeros, so that products of odd sizes run as even ones. */
+/* How a parameter is stored. PADDED: a GPU's rows and their number go up to multiples of 16 bytes, with zeros, so that
+ * products of odd sizes run as even ones. WEIGHT: of a product, which on a CPU reads panels. */
+enum packing { PACK_DENSE, PACK_PADDED, PACK_WEIGHT };
+
+enum { PANEL = 16 };                /* as MLP_PANEL of mlp_tile.h */
+
+static struct packed packed_form(struct planner *planner, const struct packed_slot *wanted, enum packing packing)
+{
+    const struct param *param = wanted->param;
+    struct packed packed = {.param = param, .round = wanted->round, .dtype = wanted->dtype, .panel = wanted->panel};
+    packed.label = label_param(planner->arena, param);
+    packed.name = names_make(planner->param_names, packed.label);
+    packed.rows = packed.stored_rows = param->rows;
+    packed.cols = packed.ld = param->cols;
+    if (packing != PACK_DENSE)
+        packed.ld = leading_dimension(planner, param->cols, wanted->dtype);
+    if (packed.panel)
+        packed.stored_rows = (param->rows + PANEL - 1) / PANEL * PANEL;
+    else if (packing != PACK_DENSE && param->rows > 1)
+        packed.stored_rows = leading_dimension(planner, param->rows, wanted->dtype);
+    return packed;
+}
+
+/* The packed form of a parameter, added on first request. */
 static struct operand pack(struct planner *planner, const struct param *param, enum dtype round, enum dtype dtype,
-                           bool padded)
+                           enum packing packing)
 {
     if (!param)
         return (struct operand){.kind = OPERAND_NONE};
     struct plan *plan = planner->plan;
     if (2 * plan->params.count >= planner->packed_size)
         grow_packed(planner);
-    struct packed_slot *slot = packed_slot(planner, param, round, dtype);
+    int64_t panel = packing == PACK_WEIGHT && plan->target == TARGET_CPU ? PANEL : 0;
+    struct packed_slot wanted = {param, round, dtype, panel, (int)plan->params.count};
+    struct packed_slot *slot = packed_slot(planner, &wanted);
     if (!slot->param) {
-        const char *label = label_param(planner->arena, param);
-        struct packed packed = {.label = label, .param = param, .round = round, .dtype = dtype};
-        packed.name = names_make(planner->param_names, label);
-        packed.rows = packed.stored_rows = param->rows;
-        packed.cols = packed.ld = param->cols;
-        if (padded)
-            packed.ld = leading_dimension(planner, param->cols, dtype);
-        if (padded && param->rows > 1)
-            packed.stored_rows = leading_dimension(planner, param->rows, dtype);
-        *slot = (struct packed_slot){param, round, dtype, (int)plan->params.count};
-        VEC_PUSH(planner->arena, &plan->params, packed);
+        *slot = wanted;
+        VEC_PUSH(planner->arena, &plan->params, packed_form(planner, &wanted, packing));
     }
     return (struct operand){.kind = OPERAND_PARAM, .index = slot->index};
 }
 
 static struct operand pack_vector(struct planner *planner, const struct param *param)
 {
-    return pack(planner, param, planner->between, DTYPE_F32, false);
+    return pack(planner, param, planner->between, DTYPE_F32, PACK_DENSE);
 }
 
 /* ---- steps ---- */
@@ -396,13 +417,13 @@ static struct tape_op tape_op(struct planner *planner, int node, int group, enum
     case OP_LINEAR: {
         enum dtype dtype = container(planner, planner->between);
         op.in[0] = value_operand(product_operand(planner, op.in[0].index, n->span));
-        op.in[1] = pack(planner, n->param[0], planner->between, dtype, true);
-        op.in[2] = pack(planner, n->param[1], planner->between, container(planner, out), true);
+        op.in[1] = pack(planner, n->param[0], planner->between, dtype, PACK_WEIGHT);
+        op.in[2] = pack(planner, n->param[1], planner->between, container(planner, out), PACK_PADDED);
         break;
     }
     case OP_AFFINE:
-        op.in[1] = pack(planner, n->param[0], DTYPE_F32, DTYPE_F32, false);
-        op.in[2] = pack(planner, n->param[1], DTYPE_F32, DTYPE_F32, false);
+        op.in[1] = pack(planner, n->param[0], DTYPE_F32, DTYPE_F32, PACK_DENSE);
+        op.in[2] = pack(planner, n->param[1], DTYPE_F32, DTYPE_F32, PACK_DENSE);
         break;
     case OP_LAYERNORM:
     case OP_RMSNORM:
@@ -594,6 +615,15 @@ static uint64_t checksum_text(uint64_t hash, const char *text)
     return hash;
 }
 
+/* All that a reader of the packed parameter must know. */
+static const char *layout_text(const struct plan *plan, const struct packed *packed)
+{
+    const char *panel = packed->panel ? arena_format(plan->arena, " panels %" PRId64, packed->panel) : "";
+    return arena_format(plan->arena, "%s %s %s %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 "%s\n", packed->label,
+                        dtype_text(packed->round), dtype_text(packed->dtype), packed->rows, packed->cols, packed->ld,
+                        packed->offset, panel);
+}
+
 /* Offsets of the packed parameters, and the checksum by which a packed file is recognised as made for this plan. */
 static bool lay_out_weights(struct plan *plan)
 {
@@ -608,10 +638,7 @@ static bool lay_out_weights(struct plan *plan)
             !CHECKED_ADD(offset, bytes, &offset) || !CHECKED_ADD(offset, plan->alignment - 1, &offset))
             return false;
         offset -= offset % plan->alignment;
-        hash =
-            checksum_text(hash, arena_format(plan->arena, "%s %s %s %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 "\n",
-                                             packed->label, dtype_text(packed->round), dtype_text(packed->dtype),
-                                             packed->rows, packed->cols, packed->ld, packed->offset));
+        hash = checksum_text(hash, layout_text(plan, packed));
     }
     plan->weights_bytes = offset;
     plan->weights_layout = hash;

@@ -38,7 +38,9 @@ struct value {
     int buffer;
 };
 
-/* A parameter as packed: row-major [rows, cols], in rows of ld elements, with zeros up to [stored_rows, ld]. */
+/* A parameter as packed: row-major [rows, cols], in rows of ld elements, with zeros up to [stored_rows, ld]. A product's
+ * weight on a CPU stands in panels instead, of `panel` rows each: element (r, c) is the one at
+ * (r / panel * cols + c) * panel + r % panel. */
 struct packed {
     const char *name;               /* unique, a good C identifier after any prefix: "fc1_weight" */
     const char *label;              /* what it is made of, for people: "fc1.weight", "bn folded into fc1.weight" */
@@ -46,7 +48,8 @@ struct packed {
     enum dtype round;               /* values are rounded to this first, */
     enum dtype dtype;               /* and stored as this: f32, f16, bf16 */
     int64_t rows, cols;
-    int64_t stored_rows, ld;        /* as many or, on a GPU, the next multiples of 16 bytes */
+    int64_t stored_rows, ld;        /* as many or, on a GPU, the next multiples of 16 bytes; whole panels */
+    int64_t panel;                  /* rows of a panel; 0: row-major */
     int64_t offset;                 /* bytes behind the blob's header, aligned to plan.alignment */
 };
 

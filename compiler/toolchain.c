@@ -150,7 +150,8 @@ static bool ends_with(const char *text, const char *end)
     return length >= tail && !strcmp(text + length - tail, end);
 }
 
-/* gcc turns the loops behind products into vector code at -O3 only. */
+/* gcc turns the loops behind products into vector code at -O3 only. Products count on multiplication and addition in
+ * one instruction, which gcc's -std=c11 turns off. */
 static const char optimise[] = "-O3";
 
 /* With what this chip alone has: wgmma. */
@@ -169,6 +170,8 @@ static void add_compiler(struct job *job, struct command *command, const char *s
         add(command, "-fvisibility=hidden");
         if (!ends_with(source, ".S"))
             add(command, "-std=c11");
+        if (job->plan->target == TARGET_CPU && !ends_with(source, ".S"))
+            add(command, "-ffp-contract=fast");
     }
 }
 
@@ -193,17 +196,6 @@ static bool is_source(const char *path)
     return ends_with(path, ".c") || ends_with(path, ".cu") || ends_with(path, ".S");
 }
 
-static bool has_product(const struct plan *plan)
-{
-    if (plan->target == TARGET_CUDA)
-        return plan->products.count > 0;
-    for (size_t i = 0; i < plan->steps.count; i++) {
-        if (plan->steps.at[i].product)
-            return true;
-    }
-    return false;
-}
-
 /* The generated sources, main apart, and the runtime's CUDA half, which is compiled with the user's CUDA: its part for
  * products, which needs cuBLASLt, only where there is a product. */
 static bool compile_all(struct job *job, const struct outputs *sources, bool with_main)
@@ -218,7 +210,7 @@ static bool compile_all(struct job *job, const struct outputs *sources, bool wit
     if (job->plan->target != TARGET_CUDA || glob(arena_format(job->arena, "%s/cuda*.c", job->runtime), 0, NULL, &found))
         return good;
     for (size_t i = 0; good && i < found.gl_pathc; i++) {
-        if (has_product(job->plan) || !strstr(found.gl_pathv[i], "/cuda_gemm"))
+        if (job->plan->products.count || !strstr(found.gl_pathv[i], "/cuda_gemm"))
             good = compile(job, arena_copy(job->arena, found.gl_pathv[i], strlen(found.gl_pathv[i])));
     }
     globfree(&found);
@@ -242,8 +234,8 @@ static bool link_program(struct job *job, const char *to)
     add(&command, "-o");
     add(&command, to);
     add_objects(job, &command);
-    if (has_product(job->plan))
-        add(&command, cuda ? "-lcublasLt" : "-lopenblas");
+    if (cuda && job->plan->products.count)
+        add(&command, "-lcublasLt");
     add(&command, "-lm");
     return run(&command);
 }

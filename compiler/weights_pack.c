@@ -16,7 +16,8 @@ struct packer {
     struct arena *arena, *scratch;
     struct diags *diags;
     const struct packed *packed;    /* the parameter being packed */
-    unsigned char *to;              /* where its next element goes */
+    unsigned char *to;              /* where its next element goes, or its first panel stands */
+    int64_t row;                    /* the next one, of a parameter in panels */
     bool good;
 };
 
@@ -66,6 +67,19 @@ static void report_overflow(struct packer *packer, const struct param *param, in
                parts_text(packer->arena, &parts), dtype_text(dtype), largest[dtype]);
 }
 
+/* Rows go down the panels' columns. */
+static void store_in_panels(struct packer *packer, const double *values, int64_t rows, int64_t cols)
+{
+    const struct packed *packed = packer->packed;
+    const size_t size = dtype_size(packed->dtype);
+    for (int64_t i = 0; i < rows; i++, packer->row++) {
+        int64_t first = packer->row / packed->panel * packed->panel * cols + packer->row % packed->panel;
+        for (int64_t j = 0; j < cols; j++)
+            convert_store(packer->to + (size_t)(first + j * packed->panel) * size, values + i * cols + j, 1,
+                          packed->dtype);
+    }
+}
+
 /* Rows of a matrix start ld elements apart; the parts of a vector follow each other. */
 static void store_rows(struct packer *packer, const double *values, int64_t rows, int64_t cols)
 {
@@ -92,7 +106,7 @@ static void pack_whole(struct packer *packer, const struct param *param)
         size_t count = (size_t)(rows * param->cols);
         param_eval(packer->weights, param, row, rows, values);
         overflows += (int64_t)convert_round(values, count, packed->round);
-        store_rows(packer, values, rows, param->cols);
+        (packed->panel ? store_in_panels : store_rows)(packer, values, rows, param->cols);
     }
     if (overflows)
         report_overflow(packer, param, overflows);
@@ -149,6 +163,7 @@ unsigned char *weights_pack(const struct weights *weights, const struct plan *pl
     for (size_t i = 0; i < plan->params.count; i++) {
         packer.packed = &plan->params.at[i];
         packer.to = blob + WEIGHTS_HEADER_BYTES + packer.packed->offset;
+        packer.row = 0;
         packer.scratch = arena_new();
         pack_parts(&packer, packer.packed->param);
         arena_free(packer.scratch);

@@ -1,15 +1,13 @@
-/* mlp_cpu.h -- what generated CPU code calls: the product over CBLAS, PyTorch's functions in f32, and operations on
- * whole rows, in place. Comparisons stand so that NaN falls through to the argument: NaN goes in, NaN comes out.
+/* mlp_cpu.h -- what generated CPU code calls beside the products of mlp_tile.h: PyTorch's functions in f32, and
+ * operations on whole rows, in place. Comparisons stand so that NaN falls through to the argument: NaN goes in, NaN comes out.
  * C99, usable from C++; needs IEEE arithmetic, so no -ffast-math. */
 #ifndef MLP_CPU_H
 #define MLP_CPU_H
 
-#include <assert.h>
-#include <cblas.h>
-#include <limits.h>
 #include <math.h>
 
 #include "mlp_number.h"
+#include "mlp_tile.h"
 
 /* The part of an array from `offset` on, as a pointer of which the compiler knows nothing more: where it knows that two
  * parts are of one array and their strides are multiples of each other, gcc 12 has been seen to lose stores. */
@@ -20,28 +18,6 @@ static inline float *mlp_part(float *array, size_t offset)
     __asm__("" : "+r"(part));
 #endif
     return part;
-}
-
-/* ---- Products ---- */
-
-static inline int mlp_blas_size(size_t size)
-{
-    assert(size <= INT_MAX);
-    return (int)size;
-}
-
-/* y = x transposed(w): x [rows, k], w [n, k] dense, y [rows, n]. What y held is never read: it may be NaN. */
-static inline void mlp_product(size_t rows, size_t n, size_t k, const float *x, size_t ldx, const float *w, float *y,
-                               size_t ldy)
-{
-    int in = mlp_blas_size(k), out = mlp_blas_size(n);
-    if (rows == 1) {
-        memset(y, 0, n * sizeof *y);            /* some libraries scale y by beta even where beta is 0 */
-        cblas_sgemv(CblasRowMajor, CblasNoTrans, out, in, 1.0f, w, in, x, 1, 0.0f, y, 1);
-    } else if (rows) {
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, mlp_blas_size(rows), out, in, 1.0f, x,
-                    mlp_blas_size(ldx), w, in, 0.0f, y, mlp_blas_size(ldy));
-    }
 }
 
 /* ---- Element by element ---- */

@@ -77,12 +77,14 @@ typedef struct mlp_value {
                                        the values of an f16 or bf16 network in f32 */
 } mlp_value;
 
-/* A packed parameter: row-major [rows, cols], in rows of ld elements. */
+/* A packed parameter: row-major [rows, cols], in rows of ld elements; or in panels of `panel` rows, the last one filled
+ * up with zeros: element (r, c) is the one at (r / panel * cols + c) * panel + r % panel. */
 typedef struct mlp_param {
     const char *name;
     mlp_dtype dtype;
     size_t rows, cols, ld;
     size_t offset;                  /* bytes behind the weights' header */
+    size_t panel;                   /* 0: row-major */
 } mlp_param;
 
 typedef enum mlp_op_code {

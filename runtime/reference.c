@@ -154,13 +154,26 @@ static void linear_row(const struct evaluation *e, size_t n, const double *weigh
     }
 }
 
+/* One row of a packed weight. */
+static void load_weight(const mlp_param *param, const unsigned char *packed, size_t row, double *weight)
+{
+    size_t size = mlp_dtype_size(param->dtype);
+    if (!param->panel) {
+        mlp_row_load(param->dtype, packed + row * param->ld * size, param->cols, weight);
+        return;
+    }
+    packed += (row / param->panel * param->cols * param->panel + row % param->panel) * size;
+    for (size_t i = 0; i < param->cols; i++)
+        mlp_row_load(param->dtype, packed + i * param->panel * size, 1, weight + i);
+}
+
 static int linear(const struct evaluation *e)
 {
     const mlp_param *param = &e->reading->model->params[e->op->in[1].index];
     const unsigned char *packed = e->reading->params[e->op->in[1].index];
     double *weight = malloc(param->cols * sizeof *weight);
     for (size_t n = 0; weight && n < param->rows; n++) {
-        mlp_row_load(param->dtype, packed + n * param->ld * mlp_dtype_size(param->dtype), param->cols, weight);
+        load_weight(param, packed, n, weight);
         linear_row(e, n, weight);
     }
     free(weight);

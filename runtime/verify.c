@@ -66,6 +66,10 @@ static int judge(const mlp_verification *v)
                             "a run differs from its steps: output %s, row %zu, column %zu is %.9g, by steps %.9g",
                             v->model->outputs[v->whole_output].name, v->whole.row, v->whole.column, v->whole.got,
                             v->whole.want.value);
+    if (v->alone_output >= 0)
+        return mlp_complain(v->command, MLP_EXIT_WRONG,
+                            "output %s, row %zu, has other bits in a batch of %zu than in one of %zu",
+                            v->model->outputs[v->alone_output].name, v->alone_row, v->alone_rows, v->rows);
     return MLP_EXIT_DONE;
 }
 
@@ -74,7 +78,7 @@ static int verify_rows(const mlp_command *command, mlp_arrays inputs, size_t bat
 {
     const mlp_model *model = command->model;
     mlp_verification v = {.command = command, .model = model, .inputs = inputs, .whole_output = -1,
-                          .whole = {.excess = -1}};
+                          .whole = {.excess = -1}, .alone_output = -1};
     mlp_status status = MLP_OK;
     v.from = mlp_take(command, inputs.count, sizeof *v.from);
     v.values = mlp_take(command, model->value_count, sizeof *v.values);

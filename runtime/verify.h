@@ -35,9 +35,13 @@ typedef struct mlp_verification {
     int chain_broken;               /* NaN or infinite where float64 is not, or the other way round */
     int whole_output;               /* the output in which a run differed from its steps, or -1 */
     mlp_finding whole;              /* where it did */
+    int alone_output;               /* the output of which a row had other bits in another batch, or -1 */
+    size_t alone_row, alone_rows;   /* which row, in a batch of how many */
 } mlp_verification;
 
 /* Runs and compares the rows start .. start + rows - 1 of the inputs. */
 mlp_status mlp_verify_batch(mlp_verification *v);
+/* On a CPU: runs parts of the batch, whose outputs are `whole`, and compares the bits. */
+mlp_status mlp_verify_alone(mlp_verification *v, const mlp_arrays *whole);
 
 #endif

@@ -70,7 +70,8 @@ static mlp_status open_value(mlp_verification *v, size_t index)
 static mlp_status open_param(mlp_verification *v, size_t index)
 {
     const mlp_param *param = &v->model->params[index];
-    size_t bytes = param->rows * param->ld * mlp_dtype_size(param->dtype);
+    size_t rows = param->panel ? (param->rows + param->panel - 1) / param->panel * param->panel : param->rows;
+    size_t bytes = rows * param->ld * mlp_dtype_size(param->dtype);
     if (v->params[index])
         return MLP_OK;
     v->params[index] = mlp_take(v->command, bytes, 1);
@@ -321,6 +322,8 @@ static mlp_status compare_whole(mlp_verification *v)
         status = v->model->run(v->rows, (const void *const *)v->from, outputs.at);
     for (size_t i = 0; status == MLP_OK && i < outputs.count; i++)
         compare_output(v, i, outputs.at[i]);
+    if (status == MLP_OK)
+        status = mlp_verify_alone(v, &outputs);
     mlp_arrays_free(&outputs);
     return status;
 }

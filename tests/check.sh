@@ -11,7 +11,6 @@ log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 
 export CMOCKA_MESSAGE_OUTPUT=tap
-export OPENBLAS_NUM_THREADS=2
 if [ -n "${SANITIZE:-}" ]; then
     # Generated programs too. A report is status 99, which no test expects.
     export CC="gcc -fsanitize=address,undefined" CXX="g++ -fsanitize=address,undefined"

@@ -1,7 +1,7 @@
 /* A C program that uses a network as a library: one handwritten digit in, its class and probability out. C99 is enough.
  *
  *     mlpc --lib --target=cpu -o digits_library specs/digits.mlp
- *     cc -I digits_library -I build/runtime classify.c digits_library/libdigits.a -lopenblas -lpthread -lm */
+ *     cc -I digits_library -I build/runtime classify.c digits_library/libdigits.a -lm */
 #include <stdio.h>
 
 #include "digits.h"

@@ -8,7 +8,7 @@ build=$1
 cc=${CC:-gcc}
 cxx=${CXX:-g++}
 warn="-Wall -Wextra -Wpedantic -Werror"
-libraries="-lopenblas -lpthread -lm"
+libraries="-lm"
 here="-I $scratch/lib -I $build/runtime"
 
 check "--lib for digits" "$build/mlpc" --lib --target=cpu -o "$scratch/lib" specs/digits.mlp

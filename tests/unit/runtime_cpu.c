@@ -1,4 +1,4 @@
-/* mlp_cpu.h: functions against their definitions in double, NaN and infinities as PyTorch has them, rows, products. */
+/* mlp_cpu.h: functions against their definitions in double, NaN and infinities as PyTorch has them, rows. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -239,50 +239,6 @@ static void rmsnorm_rows(void **state)
     close_to("rmsnorm of huge numbers", 1e30, huge[0], 1);
 }
 
-/* ---- Products ---- */
-
-enum { ROWS = 5, OUT = 7, IN = 9, WIDE_IN = 11, WIDE_OUT = 10 };
-
-static void check_product(size_t rows, const float *x, const float *w)
-{
-    float y[ROWS][WIDE_OUT];
-    for (int r = 0; r < ROWS; r++)
-        for (int c = 0; c < WIDE_OUT; c++)
-            y[r][c] = NAN;
-    mlp_product(rows, OUT, IN, x, WIDE_IN, w, &y[0][0], WIDE_OUT);
-    for (size_t r = 0; r < ROWS; r++)
-        for (size_t c = 0; c < WIDE_OUT; c++) {
-            double sum = 0;
-            for (size_t k = 0; k < IN && c < OUT; k++)
-                sum += (double)x[r * WIDE_IN + k] * w[c * IN + k];
-            if (r < rows && c < OUT)
-                close_to("product", (double)c, y[r][c], sum);
-            else
-                assert_true(isnan(y[r][c]));
-        }
-}
-
-static void products(void **state)
-{
-    (void)state;
-    float x[ROWS * WIDE_IN], w[OUT * IN];
-    mlp_random_rows(MLP_F32, ROWS, WIDE_IN, 1, x);
-    mlp_random_rows(MLP_F32, OUT, IN, 2, w);
-    for (size_t rows = 0; rows <= ROWS; rows++)
-        check_product(rows, x, w);
-}
-
-static void nan_stays_in_its_row(void **state)
-{
-    (void)state;
-    float x[3][2] = {{1, 2}, {NAN, 0}, {INFINITY, 1}}, w[2][2] = {{1, 1}, {0, 1}}, y[3][2];
-    mlp_product(3, 2, 2, &x[0][0], 2, &w[0][0], &y[0][0], 2);
-    assert_true(y[0][0] == 3 && y[0][1] == 2 && isnan(y[1][0]) && isnan(y[1][1]));
-    assert_true(y[2][0] == INFINITY && isnan(y[2][1]));
-    mlp_product(1, 2, 2, x[2], 2, &w[0][0], y[0], 2);
-    assert_true(y[0][0] == INFINITY && isnan(y[0][1]));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -294,8 +250,6 @@ int main(void)
         cmocka_unit_test(softmax_rows),
         cmocka_unit_test(layernorm_rows),
         cmocka_unit_test(rmsnorm_rows),
-        cmocka_unit_test(products),
-        cmocka_unit_test(nan_stays_in_its_row),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "mlp_cpu.h"
+#include "plain_product.h"
 #include "random.h"
 #include "reference.h"
 
@@ -247,7 +248,7 @@ static void products(void **state)
     mlp_random_rows(MLP_F32, 1, OUT, 4, bias);
     set_param(bench, 0, OUT, WIDTH, weight);
     set_param(bench, 1, 1, OUT, bias);
-    mlp_product(ROWS, OUT, WIDTH, bench->x, WIDTH, weight, got, OUT);
+    plain_product(ROWS, OUT, WIDTH, bench->x, WIDTH, weight, got, OUT);
     assert_true(worst(bench, got) > 1);         /* the bias is missing */
     for (int i = 0; i < ROWS * OUT; i++)
         got[i] += bias[i % OUT];
@@ -256,10 +257,29 @@ static void products(void **state)
         got[i] += bias[i / OUT] - bias[i % OUT];
     assert_true(worst(bench, got) > 1);         /* the bias runs down the rows */
     bench->op.in[2].kind = MLP_NONE;
-    mlp_product(ROWS, OUT, WIDTH, bench->x, WIDTH, weight, got, OUT);
+    plain_product(ROWS, OUT, WIDTH, bench->x, WIDTH, weight, got, OUT);
     assert_true(worst(bench, got) <= 1);
     got[OUT + 3] += 1e-3f;
     assert_true(worst(bench, got) > 1);
+}
+
+/* The same product from panels of 16 rows, of which the second is filled up. */
+static void products_from_panels(void **state)
+{
+    (void)state;
+    enum { OUT = 20, PANEL = 16 };
+    struct bench *bench = bench_new(MLP_OP_LINEAR, OUT, 1);
+    float weight[OUT * WIDTH], panels[2 * PANEL * WIDTH] = {0}, got[ROWS * OUT];
+    mlp_random_rows(MLP_F32, OUT, WIDTH, 3, weight);
+    for (int r = 0; r < OUT; r++)
+        for (int c = 0; c < WIDTH; c++)
+            panels[(r / PANEL * WIDTH + c) * PANEL + r % PANEL] = weight[r * WIDTH + c];
+    set_param(bench, 0, OUT, WIDTH, panels);
+    bench->op.in[2].kind = MLP_NONE;
+    plain_product(ROWS, OUT, WIDTH, bench->x, WIDTH, weight, got, OUT);
+    assert_true(worst(bench, got) > 1);         /* read row by row */
+    bench->params[0].panel = PANEL;
+    assert_true(worst(bench, got) <= 1);
 }
 
 /* One output of `k` inputs, by f32 sums in several orders; the largest share of the bound. */
@@ -550,6 +570,7 @@ int main(void)
         cmocka_unit_test(two_operands),
         cmocka_unit_test(numbers_and_stretching),
         cmocka_unit_test(products),
+        cmocka_unit_test(products_from_panels),
         cmocka_unit_test(sums_in_any_order_stay_inside),
         cmocka_unit_test(wide_products_have_tight_bounds),
         cmocka_unit_test(gelu_behind_a_product_on_a_gpu),

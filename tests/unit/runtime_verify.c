@@ -107,6 +107,14 @@ static void run_leaves_out_a_step(void **state)
     says("a run differs from its steps");
 }
 
+/* Each batch is right within its bounds, and yet not the same. */
+static void bits_depend_on_the_batch(void **state)
+{
+    (void)state;
+    assert_int_equal(verify_with(BITS_BY_BATCH), 1);
+    says("output y, row 1, has other bits in a batch of 3 than in one of 4");
+}
+
 static void nan_lost(void **state)
 {
     (void)state;
@@ -220,6 +228,7 @@ int main(void)
         cmocka_unit_test(memory_overwritten_between_steps),
         cmocka_unit_test(run_differs_from_its_steps),
         cmocka_unit_test(run_leaves_out_a_step),
+        cmocka_unit_test(bits_depend_on_the_batch),
         cmocka_unit_test(nan_lost),
         cmocka_unit_test(cut_instead_of_rounded),
         cmocka_unit_test(network_that_fails),

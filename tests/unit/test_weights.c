@@ -320,6 +320,31 @@ static uint64_t le64(const unsigned char *bytes)
     return number;
 }
 
+/* A CPU's product reads panels of 16 rows, of which the last is filled up with zeros. */
+static void test_pack_panels(void **state)
+{
+    (void)state;
+    enum { ROWS = 20, COLS = 3 };
+    struct packing packing = packing_begin();
+    struct file file = {0};
+    double values[ROWS * COLS];
+    for (int i = 0; i < ROWS * COLS; i++)
+        values[i] = i + 1;
+    add_f32(&file, "w", "[20,3]", values, ROWS * COLS);
+    struct weights *weights = open_file(&file);
+    packing_add(&packing, matrix("w", ROWS, COLS, false), DTYPE_F32, DTYPE_F32);
+    struct packed *packed = &packing.plan.params.at[0];
+    packed->panel = 16;
+    packed->stored_rows = 32;
+    packing.plan.weights_bytes = 32 * COLS * 4;
+    pack(&packing, weights);
+    for (size_t i = 0; i < 32 * COLS; i++) {
+        size_t row = i / (16 * COLS) * 16 + i % 16, column = i / 16 % COLS;
+        assert_true(packed_f32(&packing, 0, i) == (row < ROWS ? (float)values[row * COLS + column] : 0));
+    }
+    weights_close(weights);
+}
+
 /* Rows of a GPU's matrix start at 16 bytes and their number goes up to a multiple of 8: what is between is zero. */
 static void test_pack_padded(void **state)
 {
@@ -648,6 +673,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_check_wrong_way_round, begin, end),
         cmocka_unit_test_setup_teardown(test_check_shapes_by_role, begin, end),
         cmocka_unit_test_setup_teardown(test_check_did_you_mean, begin, end),
+        cmocka_unit_test_setup_teardown(test_pack_panels, begin, end),
         cmocka_unit_test_setup_teardown(test_pack_padded, begin, end),
         cmocka_unit_test_setup_teardown(test_pack_header, begin, end),
         cmocka_unit_test_setup_teardown(test_pack_nothing, begin, end),

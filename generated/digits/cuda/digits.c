@@ -329,12 +329,12 @@ static const mlp_value values[] = {
 };
 
 static const mlp_param params[] = {
-    {.name = "fc1.weight", .dtype = MLP_F32, .rows = 128, .cols = 64, .ld = 64, .offset = 0},
-    {.name = "fc1.bias", .dtype = MLP_F32, .rows = 1, .cols = 128, .ld = 128, .offset = 32768},
-    {.name = "fc2.weight", .dtype = MLP_F32, .rows = 64, .cols = 128, .ld = 128, .offset = 33280},
-    {.name = "fc2.bias", .dtype = MLP_F32, .rows = 1, .cols = 64, .ld = 64, .offset = 66048},
-    {.name = "fc3.weight", .dtype = MLP_F32, .rows = 10, .cols = 64, .ld = 64, .offset = 66304},
-    {.name = "fc3.bias", .dtype = MLP_F32, .rows = 1, .cols = 10, .ld = 12, .offset = 69376},
+    {.name = "fc1.weight", .dtype = MLP_F32, .rows = 128, .cols = 64, .ld = 64, .offset = 0, .panel = 0},
+    {.name = "fc1.bias", .dtype = MLP_F32, .rows = 1, .cols = 128, .ld = 128, .offset = 32768, .panel = 0},
+    {.name = "fc2.weight", .dtype = MLP_F32, .rows = 64, .cols = 128, .ld = 128, .offset = 33280, .panel = 0},
+    {.name = "fc2.bias", .dtype = MLP_F32, .rows = 1, .cols = 64, .ld = 64, .offset = 66048, .panel = 0},
+    {.name = "fc3.weight", .dtype = MLP_F32, .rows = 10, .cols = 64, .ld = 64, .offset = 66304, .panel = 0},
+    {.name = "fc3.bias", .dtype = MLP_F32, .rows = 1, .cols = 10, .ld = 12, .offset = 69376, .panel = 0},
 };
 
 static const mlp_op ops_0[] = {

@@ -9,7 +9,7 @@
 
 static mlp_network network;
 
-static const uint64_t weights_layout = UINT64_C(0x5d24f99b2c0e34e0);
+static const uint64_t weights_layout = UINT64_C(0xcc824f40c3034aac);
 
 /* The packed parameter at a byte offset. */
 static const float *weight(size_t offset)
@@ -35,6 +35,10 @@ static struct {
     mlp_bf16 *out_y;
 } io;
 
+/* Products, each with a bias: columns out, in; how far rows stand apart, in, out; relu. */
+MLP_PRODUCT(product_512_to_2816, 2816, 512, 512, 2816, 0)
+MLP_PRODUCT(product_1408_to_512, 512, 1408, 1408, 512, 0)
+
 /* n = rmsnorm(x, norm) -- gated_ffn.mlp:9 */
 static void step_0_n(size_t rows)
 {
@@ -59,7 +63,7 @@ static void step_1_gate_up(size_t rows)
     const float *const p_gate_weight_up_weight = weight(2048);
     float *const v_n = mlp_part(arena, at_n);
     float *const v_gate_up = mlp_part(arena, at_gate_up);
-    mlp_product(rows, 2816, 512, v_n, 512, p_gate_weight_up_weight, v_gate_up, 2816);
+    product_512_to_2816(rows, v_n, p_gate_weight_up_weight, NULL, v_gate_up);
     for (size_t r = 0; r < rows; r++) {
         float *const y = v_gate_up + r * 2816;
         for (size_t j = 0; j < 2816; j++) {
@@ -93,7 +97,7 @@ static void step_3_y(size_t rows)
     const float *const p_down_weight = weight(5769216);
     float *const v_down_in = mlp_part(arena, at_down_in);
     float *const v_y_f32 = mlp_part(arena, at_y_f32);
-    mlp_product(rows, 512, 1408, v_down_in, 1408, p_down_weight, v_y_f32, 512);
+    product_1408_to_512(rows, v_down_in, p_down_weight, NULL, v_y_f32);
     for (size_t r = 0; r < rows; r++) {
         const mlp_bf16 *const x_x = io.in_x + r * 512;
         mlp_bf16 *const y = io.out_y + r * 512;
@@ -245,9 +249,9 @@ static const mlp_value values[] = {
 };
 
 static const mlp_param params[] = {
-    {.name = "norm.weight", .dtype = MLP_F32, .rows = 1, .cols = 512, .ld = 512, .offset = 0},
-    {.name = "gate.weight+up.weight", .dtype = MLP_F32, .rows = 2816, .cols = 512, .ld = 512, .offset = 2048},
-    {.name = "down.weight", .dtype = MLP_F32, .rows = 512, .cols = 1408, .ld = 1408, .offset = 5769216},
+    {.name = "norm.weight", .dtype = MLP_F32, .rows = 1, .cols = 512, .ld = 512, .offset = 0, .panel = 0},
+    {.name = "gate.weight+up.weight", .dtype = MLP_F32, .rows = 2816, .cols = 512, .ld = 512, .offset = 2048, .panel = 16},
+    {.name = "down.weight", .dtype = MLP_F32, .rows = 512, .cols = 1408, .ld = 1408, .offset = 5769216, .panel = 16},
 };
 
 static const mlp_op ops_0[] = {
@@ -292,7 +296,7 @@ const mlp_model gated_ffn_model = {
     .step_count = 4,
     .arena_bytes = gated_ffn_ARENA_BYTES,
     .weights_bytes = gated_ffn_WEIGHTS_BYTES,
-    .weights_layout = UINT64_C(0x5d24f99b2c0e34e0),
+    .weights_layout = UINT64_C(0xcc824f40c3034aac),
     .weights_embedded = 0,
     .init = gated_ffn_init,
     .run = run_any,

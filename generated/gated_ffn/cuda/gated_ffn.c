@@ -290,9 +290,9 @@ static const mlp_value values[] = {
 };
 
 static const mlp_param params[] = {
-    {.name = "norm.weight", .dtype = MLP_F32, .rows = 1, .cols = 512, .ld = 512, .offset = 0},
-    {.name = "gate.weight+up.weight", .dtype = MLP_BF16, .rows = 2816, .cols = 512, .ld = 512, .offset = 2048},
-    {.name = "down.weight", .dtype = MLP_BF16, .rows = 512, .cols = 1408, .ld = 1408, .offset = 2885632},
+    {.name = "norm.weight", .dtype = MLP_F32, .rows = 1, .cols = 512, .ld = 512, .offset = 0, .panel = 0},
+    {.name = "gate.weight+up.weight", .dtype = MLP_BF16, .rows = 2816, .cols = 512, .ld = 512, .offset = 2048, .panel = 0},
+    {.name = "down.weight", .dtype = MLP_BF16, .rows = 512, .cols = 1408, .ld = 1408, .offset = 2885632, .panel = 0},
 };
 
 static const mlp_op ops_0[] = {

@@ -1,0 +1,67 @@
+/* --verify on a CPU: a row has the same bits alone, in any batch and at any place in it. NaN is NaN, whatever its
+ * bits. */
+#include "verify.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "element.h"
+
+enum { MOST_ROWS = 13 };            /* of a part: two tiles of a product, and one row */
+
+static int same_element(double a, double b)
+{
+    return (isnan(a) && isnan(b)) || (a == b && signbit(a) == signbit(b));
+}
+
+static int same_row(const mlp_command *command, const mlp_port *port, const void *a, const void *b)
+{
+    int good = !memcmp(a, b, port->width * mlp_dtype_size(port->dtype));
+    if (good)
+        return 1;
+    double *values = mlp_take(command, 2 * port->width, sizeof *values);
+    mlp_row_load(port->dtype, a, port->width, values);
+    mlp_row_load(port->dtype, b, port->width, values + port->width);
+    good = 1;
+    for (size_t c = 0; c < port->width; c++)
+        good = good && same_element(values[c], values[port->width + c]);
+    free(values);
+    return good;
+}
+
+/* Runs `count` rows from the batch's row `first` on, and compares them with what the whole batch gave. */
+static mlp_status compare_part(mlp_verification *v, size_t first, size_t count, const mlp_arrays *whole,
+                               mlp_arrays *part)
+{
+    void **from = mlp_take(v->command, v->inputs.count, sizeof *from);
+    mlp_arrays_from(&v->inputs, v->start + first, from);
+    mlp_status status = v->model->run(count, (const void *const *)from, part->at);
+    free(from);
+    for (size_t i = 0; status == MLP_OK && i < part->count; i++) {
+        const mlp_port *port = &part->ports[i];
+        size_t bytes = port->width * mlp_dtype_size(port->dtype);
+        for (size_t r = 0; r < count && v->alone_output < 0; r++) {
+            if (same_row(v->command, port, (char *)whole->at[i] + (first + r) * bytes, (char *)part->at[i] + r * bytes))
+                continue;
+            v->alone_output = (int)i;
+            v->alone_row = v->start + first + r;
+            v->alone_rows = count;
+        }
+    }
+    return status;
+}
+
+mlp_status mlp_verify_alone(mlp_verification *v, const mlp_arrays *whole)
+{
+    mlp_status status = MLP_OK;
+    if (v->model->target != MLP_CPU)
+        return status;
+    mlp_arrays part = mlp_arrays_outputs(v->command, MOST_ROWS);
+    for (size_t i = 0; status == MLP_OK && i < v->chosen_count; i++)
+        status = compare_part(v, v->chosen[i], 1, whole, &part);
+    for (size_t count = 2; status == MLP_OK && count <= MOST_ROWS && count < v->rows; count++)
+        status = compare_part(v, v->rows - count, count, whole, &part);
+    mlp_arrays_free(&part);
+    return status;
+}
