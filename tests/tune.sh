@@ -179,7 +179,7 @@ met() {
 faulty() {
     local name="$3 with the faults $1" place=$3.$1 seconds
     export MLP_SIMULATED_FAULTS=$1
-    for seconds in 1 4 16; do
+    for seconds in 1 4 16 64; do
         tune "tune $name, $seconds s" $seconds "$3/program" "$place.plan"
         ! met "$2" "$4" "$5" || break
     done
@@ -198,7 +198,7 @@ check "rows of half" half/program wide.npy half.npy
 faulty tail wrong half y 2 1e-3
 faulty unsteady better half y 2 1e-3
 faulty wrong better half y 2 1e-3
-aside hangs env MLP_SIMULATED_FAULTS=hangs half/program --tune hangs.plan --seconds 8
+aside hangs env MLP_SIMULATED_FAULTS=hangs half/program --tune hangs.plan --seconds 5
 faulty refused harmless half y 2 1e-3
 faulty tail,unsteady,wrong,refused,rounded wrong half y 2 1e-3
 check "build plain" made plain
@@ -294,7 +294,7 @@ check "partial sums in f32" bash -c 'for plan in *.plan; do
 # ---- Plans that cannot be used ----
 # Is ended by Ctrl-C when it has found its first plan.
 interrupted() {
-    layers/program --tune part.plan --seconds 8 &
+    layers/program --tune part.plan --seconds 6 &
     local program=$! tries=0
     while ! grep -q checksum part.plan 2>/dev/null && [ $((tries++)) -lt 1200 ]; do
         sleep 0.05

@@ -95,7 +95,7 @@ void thread_body()
         if (!current->open[i].empty() || !current->groups[i].empty())
             fault("a thread ended before its copies and products");
     current->finished = true;
-    blocks[current->block].left--;
+    blocks[simulated_this_block()].left--;
     swapcontext(&current->context, &scheduler);
 }
 
