@@ -50,7 +50,8 @@ sed 's/128/128x/' digits.mlp >wrong.mlp
 status "colour" 1 "$mlpc" --target=cpu --color=always -o wrong wrong.mlp
 says "--color=always" "$(printf '\033\\[')"
 status "no colour" 1 "$mlpc" --target=cpu -o wrong wrong.mlp
-check "no colour in a file" bash -c "! grep -q '$(printf '\033')' said"
+cp "$scratch/said" uncoloured
+check "no colour in a file" bash -c "grep -q error: uncoloured && ! grep -q '$(printf '\033')' uncoloured"
 
 # ---- Determinism ----
 mkdir -p one two/deeper/place
