@@ -66,8 +66,9 @@ $(B)/compiler/%.o: compiler/%.c | $(PARSER)
 $(B)/compiler/%.o: $(B)/compiler/%.c | $(PARSER)
 	$(call say,CC)$(filter-out $(WARN),$(COMPILE)) -Icompiler -I$(B)/compiler -c -o $@ $<
 
+# In sections of their own, so that programs hold only the functions that they call.
 $(B)/runtime/%.o: runtime/%.c | $(DEPS)
-	$(call say,CC)mkdir -p $(@D) && $(COMPILE) -Iruntime -c -o $@ $<
+	$(call say,CC)mkdir -p $(@D) && $(COMPILE) -ffunction-sections -Iruntime -c -o $@ $<
 
 # ---- Tests ----
 

@@ -204,7 +204,7 @@ static bool make_results(const struct compilation *c, struct outputs *outputs)
     if (c->options.mode == MODE_PROGRAM) {
         output = output ? output : c->plan->name;
         add_external(c, outputs, folder_of(c->arena, output));
-        return toolchain_program(c->plan, &rendered, output, outputs);
+        return toolchain_program(c->plan, &rendered, output, c->options.linking, outputs);
     }
     output = output ? output : ".";
     if (!output_folder(c->arena, output))

@@ -14,6 +14,8 @@ static const char help[] =
     "\n"
     "  -o DIR                   sources into DIR (default .)\n"
     "  --exe -o PROGRAM         compiles and links a program, with $CC (and $NVCC)\n"
+    "  --static, --no-static    links the program with static libraries, or not; unless told, a CPU's program is\n"
+    "                           static where the C compiler has a static C library\n"
     "  --lib -o DIR             compiles libNAME.a and NAME.h into DIR\n"
     "  --target=cuda|cpu        what runs it (default cuda)\n"
     "  --weights=FILE           takes the weights from this safetensors file, not the spec's\n"
@@ -83,6 +85,14 @@ static enum exit_status set_dump(struct options *options, enum dump dump)
         return wrong("one of --dump, --dot and --explain at a time");
     options->dump = dump;
     return set_mode(options, MODE_DUMP);
+}
+
+static enum exit_status set_linking(struct options *options, enum linking linking)
+{
+    if (options->linking != LINK_BY_RULE && options->linking != linking)
+        return wrong("--static and --no-static exclude each other");
+    options->linking = linking;
+    return EXIT_DONE;
 }
 
 static enum exit_status parse_seed(struct options *options, const char *text)
@@ -185,7 +195,7 @@ static int parse_valued(struct options *options, char **argv, int *at)
 static int parse_flag(struct options *options, const char *argument)
 {
     static const char *const flags[] = {"--exe", "--lib", "--check", "-M", "--dot", "--explain",
-                                        "--locked", "-MD", "-Werror", NULL};
+                                        "--locked", "-MD", "-Werror", "--static", "--no-static", NULL};
     switch (index_of(argument, flags)) {
     case 0:
         return (int)set_mode(options, MODE_PROGRAM);
@@ -209,6 +219,10 @@ static int parse_flag(struct options *options, const char *argument)
     case 8:
         options->warnings_are_errors = true;
         return EXIT_DONE;
+    case 9:
+        return (int)set_linking(options, LINK_STATIC);
+    case 10:
+        return (int)set_linking(options, LINK_DYNAMIC);
     default:
         return -1;
     }
@@ -257,6 +271,10 @@ static enum exit_status check_together(const struct options *options)
         return wrong("--weights=FILE and --random-weights exclude each other");
     if (options->plan && options->target != TARGET_CUDA)
         return wrong("--plan is for --target=cuda: a CPU's products have no plans");
+    if (options->linking != LINK_BY_RULE && options->mode != MODE_PROGRAM)
+        return wrong("--static and --no-static are about programs (--exe)");
+    if (options->linking == LINK_STATIC && options->target != TARGET_CPU)
+        return wrong("--static is for --target=cpu: a CUDA program needs the driver's library where it runs");
     if (options->embed && options->external)
         return wrong("--weights=embed and --weights=external exclude each other");
     if ((options->depfile_path || options->depfile_target) && !options->depfile && !options->dependencies)

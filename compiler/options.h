@@ -26,6 +26,12 @@ enum whole {
     WHOLE_ALL,                      /* as AUTO, with all other forms beside it, for --tune to compare */
 };
 
+/* How a program is linked (CPU). */
+enum linking {
+    LINK_BY_RULE,                   /* statically where the C compiler has a static C library */
+    LINK_STATIC, LINK_DYNAMIC,
+};
+
 struct options {
     const char *input;              /* "-": standard input */
     const char *output;             /* -o; NULL: the default of the mode */
@@ -39,6 +45,7 @@ struct options {
     const char *plan;               /* --plan=FILE, or NULL */
     enum whole whole;               /* --whole */
     bool locked;
+    enum linking linking;           /* --static, --no-static */
     bool dependencies;              /* -M: a rule for make instead of an output */
     bool depfile;                   /* -MD: beside it */
     const char *depfile_path;       /* -MF */

@@ -1,6 +1,7 @@
 #include "toolchain.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <glob.h>
 #include <limits.h>
 #include <spawn.h>
@@ -58,28 +59,63 @@ static bool mentions(const struct command *command, const char *beginning)
     return false;
 }
 
-static bool run(struct command *command)
+/* The child's process id, or -1 after a message. `output`: where standard output goes, or -1. */
+static pid_t start(struct command *command, int output)
 {
     const char *tool = command->words.at[0];
+    posix_spawn_file_actions_t actions;
     pid_t child;
-    int status;
     add(command, NULL);
     fflush(NULL);
-    int error = posix_spawnp(&child, tool, NULL, NULL, (char **)(void *)command->words.at, environ);
-    if (error) {
-        fprintf(stderr, "mlpc: error: cannot run '%s': %s\n", tool, strerror(error));
-        return false;
-    }
-    while (waitpid(child, &status, 0) < 0) {
+    posix_spawn_file_actions_init(&actions);
+    if (output >= 0)
+        posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
+    int error = posix_spawnp(&child, tool, &actions, NULL, (char **)(void *)command->words.at, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    if (!error)
+        return child;
+    fprintf(stderr, "mlpc: error: cannot run '%s': %s\n", tool, strerror(error));
+    return -1;
+}
+
+static bool wait_for(pid_t child, int *status)
+{
+    while (waitpid(child, status, 0) < 0) {
         if (errno != EINTR)
             return false;
     }
+    return true;
+}
+
+static bool run(struct command *command)
+{
+    const char *tool = command->words.at[0];
+    int status;
+    pid_t child = start(command, -1);
+    if (child < 0 || !wait_for(child, &status))
+        return false;
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
         return true;
     fprintf(stderr, "mlpc: error: '%s' failed on the generated code (%s %d)\n", tool,
             WIFEXITED(status) ? "exit status" : "signal",
             WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
     return false;
+}
+
+/* The first part of what a command prints, or NULL where it fails. */
+static const char *output_of(struct command *command)
+{
+    char text[PATH_MAX];
+    int ends[2], status;
+    if (pipe2(ends, O_CLOEXEC))
+        return NULL;
+    pid_t child = start(command, ends[1]);
+    close(ends[1]);
+    ssize_t length = child < 0 ? -1 : read(ends[0], text, sizeof text);
+    close(ends[0]);
+    if (child < 0 || !wait_for(child, &status) || !WIFEXITED(status) || WEXITSTATUS(status) || length < 0)
+        return NULL;
+    return arena_copy(command->arena, text, (size_t)length);
 }
 
 /* ---- folders ---- */
@@ -168,6 +204,7 @@ static void add_compiler(struct job *job, struct command *command, const char *s
     } else {
         add_tool(command, "CC", "cc", optimise);
         add(command, "-fvisibility=hidden");
+        add(command, "-ffunction-sections");    /* so that the linker drops what nothing calls */
         if (!ends_with(source, ".S"))
             add(command, "-std=c11");
         if (job->plan->target == TARGET_CPU && !ends_with(source, ".S"))
@@ -224,13 +261,50 @@ static void add_objects(const struct job *job, struct command *command)
     add(command, arena_format(job->arena, "%s/libmlprt.a", job->runtime));
 }
 
-static bool link_program(struct job *job, const char *to)
+/* Asks the C compiler, which answers with a path where there is one, else with the bare name. */
+static bool has_library(struct job *job, const char *name)
+{
+    struct command command = {.arena = job->arena};
+    add_tool(&command, "CC", "cc", NULL);
+    add(&command, arena_format(job->arena, "-print-file-name=%s", name));
+    const char *answer = output_of(&command);
+    return answer && strchr(answer, '/');
+}
+
+/* Unless told, statically where that is possible: a program that is one file runs on any machine of its kind, and
+ * starts sooner, since no library is looked for. Not where $CC says itself how to link, or brings sanitizers, whose
+ * libraries are shared. */
+static bool links_statically(struct job *job, const struct command *link, enum linking linking)
+{
+    static const char *const decided[] = {"-static", "-pie", "-fsanitize"};
+    if (linking != LINK_BY_RULE)
+        return linking == LINK_STATIC;
+    for (size_t i = 0; i < sizeof decided / sizeof *decided; i++) {
+        if (mentions(link, decided[i]))
+            return false;
+    }
+    return has_library(job, "libc.a") && has_library(job, "libm.a");
+}
+
+/* Nothing that is not called. Names stay, for profilers; debugging information stays where $CC asks for some. */
+static void add_link_options(struct job *job, struct command *link, enum linking linking)
+{
+    add(link, "-Wl,--gc-sections");
+    if (!mentions(link, "-g") && !mentions(link, "-fsanitize"))
+        add(link, "-Wl,--strip-debug");
+    if (links_statically(job, link, linking))
+        add(link, "-static");
+}
+
+static bool link_program(struct job *job, enum linking linking, const char *to)
 {
     struct command command = {.arena = job->arena};
     bool cuda = job->plan->target == TARGET_CUDA;
     add_tool(&command, cuda ? "NVCC" : "CC", cuda ? "nvcc" : "cc", NULL);
     if (cuda && !mentions(&command, "-arch") && !mentions(&command, "-gencode"))
         add(&command, default_architecture);
+    if (!cuda)
+        add_link_options(job, &command, linking);
     add(&command, "-o");
     add(&command, to);
     add_objects(job, &command);
@@ -243,12 +317,12 @@ static bool link_program(struct job *job, const char *to)
 /* ---- results ---- */
 
 bool toolchain_program(const struct plan *plan, const struct outputs *sources, const char *program,
-                       struct outputs *outputs)
+                       enum linking linking, struct outputs *outputs)
 {
     struct job job;
     bool good = job_begin(&job, plan, sources);
     const char *aside = good ? output_aside(plan->arena, program) : NULL;
-    good = aside && compile_all(&job, sources, true) && link_program(&job, aside);
+    good = aside && compile_all(&job, sources, true) && link_program(&job, linking, aside);
     if (good)
         outputs_add_made(outputs, program, aside);
     else if (aside)

@@ -45,6 +45,46 @@ mkdir "a b'c\$d"
 check "names with blanks and quotes" "$mlpc" --exe --target=cpu -o "a b'c\$d/digits program" digits.mlp
 check "the program is there" test -x "a b'c\$d/digits program"
 
+# ---- Linking ----
+# A program for an interpreter (ld.so) is one that looks for shared libraries.
+is_static() { [ -x "$1" ] && ! readelf -l "$1" | grep -q INTERP; }
+is_dynamic() { readelf -l "$1" | grep -q INTERP; }
+cat >no_static_libraries <<'END'
+#!/bin/sh
+case $* in
+    -print-file-name=*) echo libc.a ;;
+    *) exec gcc "$@" ;;
+esac
+END
+chmod +x no_static_libraries
+if [ -n "${SANITIZE:-}" ]; then
+    skip "static programs: sanitizers' libraries are shared"
+else
+    check "a program" "$mlpc" --exe --target=cpu -o linked digits.mlp
+    if [ -e "$(${CC:-gcc} -print-file-name=libc.a)" ]; then
+        check "a program is static" is_static linked
+    else
+        skip "a program is static: there is no static C library"
+    fi
+    check "a program is small: it has $(stat -c %s linked) bytes, weights included" \
+        test "$(stat -c %s linked)" -lt 1200000
+    check "a program has names" bash -c 'nm linked | grep -q digits_run'
+    check "a program holds no BLAS" bash -c '! nm linked | grep -iE "cblas|sgemm"'
+    check "--no-static" "$mlpc" --exe --target=cpu --no-static -o dynamic digits.mlp
+    check "--no-static: the program is dynamic" is_dynamic dynamic
+    check "--no-static: it needs nothing but the C library" \
+        bash -c '[ -z "$(readelf -d dynamic | grep NEEDED | grep -vE "lib[cm]\.so|ld-linux")" ]'
+    check "no static C library" env CC=./no_static_libraries "$mlpc" --exe --target=cpu -o dynamic digits.mlp
+    check "no static C library: the program is dynamic" is_dynamic dynamic
+    check "CC with its own idea" env CC="gcc -pie" "$mlpc" --exe --target=cpu -o dynamic digits.mlp
+    check "CC with its own idea: the program is dynamic" is_dynamic dynamic
+fi
+status "--static and --no-static" 2 "$mlpc" --exe --target=cpu --static --no-static -o no digits.mlp
+status "--static for CUDA" 2 "$mlpc" --exe --static -o no digits.mlp
+status "--static without a program" 2 "$mlpc" --target=cpu --static -o no digits.mlp
+status "--static where that fails" 3 env CC="gcc -fsanitize=address" "$mlpc" --exe --target=cpu --static -o no digits.mlp
+check "--static where that fails: no program" test ! -e no
+
 # ---- Colour ----
 sed 's/128/128x/' digits.mlp >wrong.mlp
 status "colour" 1 "$mlpc" --target=cpu --color=always -o wrong wrong.mlp
