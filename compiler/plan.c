@@ -315,7 +315,7 @@ static struct packed packed_form(struct planner *planner, const struct packed_sl
         packed.ld = leading_dimension(planner, param->cols, wanted->dtype);
     if (packed.panel)
         packed.stored_rows = (param->rows + PANEL - 1) / PANEL * PANEL;
-    else if (packing != PACK_DENSE && param->rows > 1)
+    else if (packing == PACK_WEIGHT)
         packed.stored_rows = leading_dimension(planner, param->rows, wanted->dtype);
     return packed;
 }

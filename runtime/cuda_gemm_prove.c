@@ -10,7 +10,9 @@
 #include "cuda_gemm_tune.h"
 
 #include <cuda_runtime_api.h>
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,7 +39,7 @@ struct proof {
     double *patterns;               /* [4, PATTERN], rounded to the types of their operands */
     unsigned char *bytes;           /* one pattern as stored, or one row of results */
     int lenient;                    /* the library's own choice: it may round a product once more before the bias */
-    const char *why;
+    int wrong;                      /* a proof failed; the tuner's `why` says which */
 };
 
 enum { OF_A, OF_B, OF_C, OF_BIAS };
@@ -140,6 +142,12 @@ static mlp_status run(struct proof *proof)
 
 /* ---- Comparing ---- */
 
+static void refuse(struct proof *proof, const char *why)
+{
+    proof->wrong = 1;
+    snprintf(proof->tuner->why, sizeof proof->tuner->why, "%s", why);
+}
+
 static double activation(const mlp_gemm *gemm, double x)
 {
     switch (gemm->epilogue) {
@@ -205,16 +213,20 @@ static int64_t sample(mlp_tuner *tuner, int i, int64_t count)
     return i < 4 ? edges[i] : (int64_t)(mlp_tuner_random(tuner) % (uint64_t)count);
 }
 
-static int row_right(const struct proof *proof, int64_t row)
+static int row_right(const struct proof *proof, int64_t row, const char *why)
 {
     const mlp_gemm *gemm = &proof->gemm;
+    mlp_tuner *tuner = proof->tuner;
     size_t size = mlp_dtype_size(gemm->d.dtype);
     int good = 1;
     for (int i = 0; i < SAMPLES && good; i++) {
-        int64_t column = sample(proof->tuner, i, gemm->m);
+        int64_t column = sample(tuner, i, gemm->m);
         double got, bound, sum = exact_sum(proof, row, column, &bound);
         mlp_row_load(gemm->d.dtype, proof->bytes + (size_t)column * size, 1, &got);
         good = right(proof, sum, bound, got);
+        if (!good)
+            snprintf(tuner->why, sizeof tuner->why, "%s: row %" PRId64 ", column %" PRId64 ": %.9g, not %.9g", why, row,
+                     column, got, activation(gemm, sum));
     }
     return good;
 }
@@ -224,12 +236,12 @@ static mlp_status compare(struct proof *proof, const char *why)
     mlp_tuner *tuner = proof->tuner;
     const mlp_gemm *gemm = &proof->gemm;
     size_t size = mlp_dtype_size(gemm->d.dtype);
-    for (int i = 0; i < SAMPLES && !proof->why; i++) {
+    for (int i = 0; i < SAMPLES && !proof->wrong; i++) {
         int64_t row = sample(tuner, i, gemm->n);
         CHECK(cudaMemcpy(proof->bytes, tuner->cuda->arena + gemm->d.offset + (size_t)(row * gemm->d.ld) * size,
                          (size_t)gemm->m * size, cudaMemcpyDeviceToHost));
-        if (!row_right(proof, row))
-            proof->why = why;
+        if (!row_right(proof, row, why))
+            proof->wrong = 1;
     }
     return MLP_OK;
 }
@@ -251,7 +263,7 @@ static mlp_status run_twice(struct proof *proof, unsigned char *first, unsigned 
     MLP_TRY(run(proof));
     MLP_TRY(download(proof, second, bytes));
     if (memcmp(first, second, bytes))
-        proof->why = "gives other bits in another run";
+        refuse(proof, "gives other bits in another run");
     return MLP_OK;
 }
 
@@ -311,7 +323,7 @@ static mlp_status prove_lengths(struct proof *proof, const mlp_candidate *candid
     const int64_t k = proof->tuner->gemm->k, lengths[] = {k - 1, k - 3, k - 8, LONG_SUM, LONG_SUM + 5};
     if (candidate->apart)           /* its epilogue is a kernel for the product's own sizes */
         return MLP_OK;
-    for (size_t i = 0; i < sizeof lengths / sizeof *lengths && !proof->why; i++)
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths && !proof->wrong; i++)
         MLP_TRY(prove_length(proof, candidate, lengths[i]));
     return MLP_OK;
 }
@@ -323,11 +335,11 @@ static mlp_status prove(struct proof *proof, const mlp_candidate *candidate)
     int first = candidate == &proof->tuner->candidates.at[0];
     proof->lenient = first;
     MLP_TRY(prove_kind(proof, WHOLE, "is not exact on whole numbers"));
-    if (!proof->why)
+    if (!proof->wrong)
         MLP_TRY(prove_kind(proof, RANDOM, "is not what float64 gives"));
-    if (!proof->why)
+    if (!proof->wrong)
         MLP_TRY(prove_steady(proof));
-    return proof->why || first ? MLP_OK : prove_lengths(proof, candidate);
+    return proof->wrong || first ? MLP_OK : prove_lengths(proof, candidate);
 }
 
 static mlp_status open_proof(struct proof *proof, mlp_tuner *tuner)
@@ -347,7 +359,7 @@ static void close_proof(struct proof *proof)
     free(proof->bytes);
 }
 
-mlp_status mlp_prove(mlp_tuner *tuner, const mlp_candidate *candidate, int *good, const char **why)
+mlp_status mlp_prove(mlp_tuner *tuner, const mlp_candidate *candidate, int *good)
 {
     struct proof proof;
     mlp_status status = open_proof(&proof, tuner);
@@ -355,10 +367,9 @@ mlp_status mlp_prove(mlp_tuner *tuner, const mlp_candidate *candidate, int *good
     tuner->running = candidate;
     if (status == MLP_OK)
         status = prove(&proof, candidate);
-    *good = status == MLP_OK && !proof.why;
-    *why = proof.why;
+    *good = status == MLP_OK && !proof.wrong;
     if (status == MLP_NO_PLAN || status == MLP_DEVICE_FAILED) {
-        *why = "does not run";      /* this one: a device that no longer works fails in what comes next */
+        refuse(&proof, "does not run");     /* a device that no longer works fails in what comes next */
         cudaGetLastError();
         status = MLP_OK;
     }

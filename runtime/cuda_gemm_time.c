@@ -4,12 +4,14 @@
 
 #include <cuda_runtime_api.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "timing.h"
 
-enum { AGAIN = 5, WARM_ROUNDS = 15, COLD_ROUNDS = 9, MOST_RUNS = 20, MOST_FINALISTS = 12 };
+enum { AGAIN = 5, WARM_ROUNDS = 15, COLD_ROUNDS = 9, RESTED_ROUNDS = 7, MOST_RUNS = 20, MOST_FINALISTS = 12 };
 
-static const double graph_seconds = 80e-6, longest_finals = 4.0;
+static const double graph_seconds = 80e-6, longest_finals = 4.0, rested_graph_seconds = 1e-3;
+static const long rest_nanoseconds = 20000000;
 
 #define CHECK(call) MLP_CUDA_CHECK(tuner->cuda, tuner->gemm->step, call)
 
@@ -258,4 +260,43 @@ mlp_status mlp_time_finals(mlp_tuner *tuner, mlp_candidate **candidates, size_t 
     count = count < MOST_FINALISTS ? count : MOST_FINALISTS;
     MLP_TRY(finals_of(tuner, candidates, count, 0));
     return finals_of(tuner, candidates, count, 1);
+}
+
+/* ---- After a rest ---- */
+
+static mlp_status measure_rested(mlp_tuner *tuner, mlp_candidate *const pair[2], const struct recording recordings[2],
+                                 double medians[2])
+{
+    const struct timespec rest = {.tv_nsec = rest_nanoseconds};
+    double times[2][RESTED_ROUNDS];
+    for (int round = 0; round < RESTED_ROUNDS; round++) {
+        for (int i = 0; i < 2; i++) {
+            int which = (round + i) % 2;
+            nanosleep(&rest, NULL);
+            MLP_TRY(measure(tuner, pair[which], &recordings[which], &times[which][round]));
+        }
+    }
+    for (int i = 0; i < 2; i++) {
+        mlp_times_sort(times[i], RESTED_ROUNDS);
+        medians[i] = mlp_times_quantile(times[i], RESTED_ROUNDS, 0.5);
+    }
+    return MLP_OK;
+}
+
+mlp_status mlp_time_rested(mlp_tuner *tuner, mlp_candidate *one, mlp_candidate *other, double *ratio)
+{
+    mlp_candidate *const pair[2] = {one, other};
+    struct recording recordings[2];
+    double medians[2] = {0, 1};
+    mlp_status status = MLP_OK;
+    for (int i = 0; i < 2; i++) {
+        recordings[i] = (struct recording){.manner = WARM, .runs = 1 + (size_t)(rested_graph_seconds / pair[i]->warm)};
+        status = status == MLP_OK ? record(tuner, pair[i], &recordings[i]) : status;
+    }
+    if (status == MLP_OK && recordings[0].ready && recordings[1].ready)
+        status = measure_rested(tuner, pair, recordings, medians);
+    for (int i = 0; i < 2; i++)
+        forget(&recordings[i]);
+    *ratio = medians[0] / medians[1];
+    return status;
 }

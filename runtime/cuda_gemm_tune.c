@@ -13,6 +13,8 @@ enum { SHORT_LIST = 40, FINALISTS = 10, MOST_COPIES = 32 };
 
 static const double least_gain = 0.02,  /* of a plan over the first choice, warm */
     cold_noise = 0.02,                  /* how much slower it may look with a cold cache */
+    long_seconds = 20e-6,
+    rested_noise = 0.003,
     settling_seconds = 0.5,
     patience_seconds = 3,               /* with the longest graph, which takes a tenth of that */
     search_share = 0.8;                 /* of the time; the rest is for the final measurement and the proofs */
@@ -166,14 +168,11 @@ static int can_be_rebuilt(mlp_tuner *tuner, const mlp_candidate *one)
 
 static mlp_status prove(mlp_tuner *tuner, mlp_candidate *one, int *good)
 {
-    const char *why;
-    MLP_TRY(mlp_prove(tuner, one, good, &why));
+    MLP_TRY(mlp_prove(tuner, one, good));
     if (*good && !can_be_rebuilt(tuner, one)) {
         *good = 0;
-        why = "cannot be rebuilt from its attributes";
+        snprintf(tuner->why, sizeof tuner->why, "cannot be rebuilt from its attributes");
     }
-    if (!*good)
-        tuner->why = why;
     one->failed = !*good;
     tuner->refused += !*good;
     return MLP_OK;
@@ -186,6 +185,17 @@ static int beats_best(const mlp_tuner *tuner, const struct choice *choice, const
            (!best || (tuner->ranks_cold ? one->cold < best->cold : one->warm < best->warm));
 }
 
+/* A device that is busy for long is held back by the power it draws, and by how much depends on the algorithm: what wins
+ * there may lose where work comes in bursts. Short products never draw so much. */
+static mlp_status holds_rested(mlp_tuner *tuner, const struct choice *choice, mlp_candidate *one, int *holds)
+{
+    double ratio = 0;
+    if (!choice->first->failed && one->warm > long_seconds)
+        MLP_TRY(mlp_time_rested(tuner, one, choice->first, &ratio));
+    *holds = ratio <= 1 + rested_noise;
+    return MLP_OK;
+}
+
 /* Sets choice->best where one of the finalists is faster than it, and right. */
 static mlp_status judge(mlp_tuner *tuner, struct choice *choice, mlp_candidate **finalists, size_t count)
 {
@@ -193,7 +203,10 @@ static mlp_status judge(mlp_tuner *tuner, struct choice *choice, mlp_candidate *
     MLP_TRY(mlp_time_finals(tuner, finalists, count));
     qsort(finalists, count, sizeof *finalists, tuner->ranks_cold ? by_cold : by_warm);
     for (size_t i = 0; i < count && !good; i++) {
-        if (!beats_best(tuner, choice, finalists[i]))
+        int holds = beats_best(tuner, choice, finalists[i]);
+        if (holds)
+            MLP_TRY(holds_rested(tuner, choice, finalists[i], &holds));
+        if (!holds)
             continue;
         MLP_TRY(prove(tuner, finalists[i], &good));
         choice->best = good ? finalists[i] : choice->best;
@@ -333,7 +346,7 @@ static void begin_product(mlp_tuner *tuner, const mlp_gemm *gemm, double end)
     tuner->gemm = gemm;
     tuner->deadline = now + search_share * (end > now ? end - now : 0) / (double)left;
     tuner->checked = tuner->refused = 0;
-    tuner->why = NULL;
+    *tuner->why = 0;
     tuner->best = 0;
     tuner->runs_per_graph = 1;
     tuner->copies = copies_of(tuner, gemm);

@@ -39,7 +39,7 @@ typedef struct mlp_tuner {
     mlp_gemm_plan plans[2];         /* its descriptors, fused and apart */
     mlp_candidates candidates;      /* [0]: the heuristic's first choice */
     size_t checked, refused;
-    const char *why;                /* the last one was refused, or NULL */
+    char why[160];                  /* the last one was refused, or "" */
     double deadline;                /* of the search for this product, in mlp_seconds() */
     double best;                    /* quickest so far, seconds */
     size_t runs_per_graph;
@@ -76,11 +76,13 @@ void mlp_candidates_free(mlp_candidates *candidates);
 mlp_status mlp_time_quick(mlp_tuner *tuner, mlp_candidate *candidate);
 mlp_status mlp_time_again(mlp_tuner *tuner, mlp_candidate *candidate);
 mlp_status mlp_time_finals(mlp_tuner *tuner, mlp_candidate **candidates, size_t count);
+/* How many times as long `one` takes as `other`, each on a device that has rested. */
+mlp_status mlp_time_rested(mlp_tuner *tuner, mlp_candidate *one, mlp_candidate *other, double *ratio);
 
 /* Proof. Runs the candidate on random numbers against float64, on whole numbers against exact sums, twice for the same
- * bits, and with other sums of odd and large length; *good is 0, and *why says it, where one of them fails. Leaves
+ * bits, and with other sums of odd and large length; *good is 0, and the tuner's `why` says it, where one fails. Leaves
  * random numbers in the operands. */
-mlp_status mlp_prove(mlp_tuner *tuner, const mlp_candidate *candidate, int *good, const char **why);
+mlp_status mlp_prove(mlp_tuner *tuner, const mlp_candidate *candidate, int *good);
 /* Forms of all batch sizes, told one by one; in the network's own arena, with its weights. */
 mlp_status mlp_tune_forms(mlp_tuner *tuner, const mlp_plan_device *here);
 

@@ -21,7 +21,7 @@ typedef struct mlp_tuned {
     size_t rows;                    /* at this batch size */
     size_t checked, timed, refused; /* algorithms that the library accepted, that were timed, and of the fastest those
                                        that gave wrong, inexact or unsteady results */
-    const char *why;                /* the last of these was refused, or NULL */
+    const char *why;                /* the last of these was refused, or "" */
     int kept_first;                 /* nothing was fast enough to replace the heuristic's first choice */
     int none;                       /* not even that passed its proofs: there is no entry */
 } mlp_tuned;

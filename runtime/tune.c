@@ -140,7 +140,7 @@ static void print_tuned(const mlp_tuned *tuned)
     printf("%-24.24s %8zu %10.2f %10.2f %10.2f %10.2f %10.2f %8zu %8zu  %s\n", tuned->step, tuned->rows,
            times->first_warm, times->listed_warm, times->warm, times->first_cold, times->cold, tuned->timed,
            tuned->refused, verdict(tuned));
-    if (tuned->why)
+    if (*tuned->why)
         printf("%24s the last that was refused %s\n", "", tuned->why);
     fflush(stdout);
 }

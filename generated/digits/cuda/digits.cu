@@ -18,6 +18,7 @@ extern "C" MLP_HIDDEN int digits_arena(void **at)
 /* the epilogue of h1, where a plan has it apart -- digits.mlp:7 */
 static __global__ void __launch_bounds__(256) step_0_h1_epilogue(unsigned char *arena, int64_t rows)
 {
+    mlp_begin();
     const float *v_h1 = (const float *)(arena + VALUES + 184320); /* [rows, 128], ld 128 */
     const float *p_fc1_bias = (const float *)(arena + WEIGHTS + 32768); /* [128] */
     float *out = (float *)(arena + VALUES + 184320); /* [rows, 128], ld 128 */
@@ -41,12 +42,13 @@ static __global__ void __launch_bounds__(256) step_0_h1_epilogue(unsigned char *
 
 extern "C" MLP_HIDDEN int digits_step_0_h1_epilogue(unsigned char *arena, int64_t rows, void *stream)
 {
-    return mlp_start(step_0_h1_epilogue, rows * 32, 256, arena, rows, stream);
+    return mlp_start(step_0_h1_epilogue, rows * 32, 256, 1, arena, rows, stream);
 }
 
 /* the epilogue of h2, where a plan has it apart -- digits.mlp:8 */
 static __global__ void __launch_bounds__(256) step_1_h2_epilogue(unsigned char *arena, int64_t rows)
 {
+    mlp_begin();
     const float *v_h2 = (const float *)(arena + VALUES + 92160); /* [rows, 64], ld 64 */
     const float *p_fc2_bias = (const float *)(arena + WEIGHTS + 66048); /* [64] */
     float *out = (float *)(arena + VALUES + 92160); /* [rows, 64], ld 64 */
@@ -70,12 +72,13 @@ static __global__ void __launch_bounds__(256) step_1_h2_epilogue(unsigned char *
 
 extern "C" MLP_HIDDEN int digits_step_1_h2_epilogue(unsigned char *arena, int64_t rows, void *stream)
 {
-    return mlp_start(step_1_h2_epilogue, rows * 16, 256, arena, rows, stream);
+    return mlp_start(step_1_h2_epilogue, rows * 16, 256, 1, arena, rows, stream);
 }
 
 /* the epilogue of fc3, where a plan has it apart -- digits.mlp:9 */
 static __global__ void __launch_bounds__(256) step_2_fc3_epilogue(unsigned char *arena, int64_t rows)
 {
+    mlp_begin();
     const float *v_fc3 = (const float *)(arena + VALUES + 351232); /* [rows, 10], ld 12 */
     const float *p_fc3_bias = (const float *)(arena + WEIGHTS + 69376); /* [10] */
     float *out = (float *)(arena + VALUES + 351232); /* [rows, 10], ld 12 */
@@ -97,12 +100,13 @@ static __global__ void __launch_bounds__(256) step_2_fc3_epilogue(unsigned char 
 
 extern "C" MLP_HIDDEN int digits_step_2_fc3_epilogue(unsigned char *arena, int64_t rows, void *stream)
 {
-    return mlp_start(step_2_fc3_epilogue, rows * 3, 256, arena, rows, stream);
+    return mlp_start(step_2_fc3_epilogue, rows * 3, 256, 1, arena, rows, stream);
 }
 
 /* y = softmax(fc3) -- digits.mlp:9 */
 static __global__ void __launch_bounds__(128) step_3_y(unsigned char *arena, int64_t rows)
 {
+    mlp_begin();
     const float *v_fc3 = (const float *)(arena + VALUES + 351232); /* [rows, 10], ld 12 */
     float *out = (float *)(arena + VALUES + 92160); /* [rows, 10], ld 12 */
 
@@ -119,7 +123,7 @@ static __global__ void __launch_bounds__(128) step_3_y(unsigned char *arena, int
 
 extern "C" MLP_HIDDEN int digits_step_3_y(unsigned char *arena, int64_t rows, void *stream)
 {
-    return mlp_start(step_3_y, rows * 4, 128, arena, rows, stream);
+    return mlp_start(step_3_y, rows * 4, 128, 1, arena, rows, stream);
 }
 
 /* ---- The whole network for up to 1 row: a cluster of 16 blocks ---- */

@@ -19,6 +19,7 @@ extern "C" MLP_HIDDEN int gated_ffn_arena(void **at)
 /* n = rmsnorm(x, norm) -- gated_ffn.mlp:9 */
 static __global__ void __launch_bounds__(128) step_0_n(unsigned char *arena, int64_t rows)
 {
+    mlp_begin();
     const __nv_bfloat16 *v_x = (const __nv_bfloat16 *)(arena + VALUES + 0); /* [rows, 512], ld 512 */
     const float *p_norm_weight = (const float *)(arena + WEIGHTS + 0); /* [512] */
     __nv_bfloat16 *out = (__nv_bfloat16 *)(arena + VALUES + 540672); /* [rows, 512], ld 512 */
@@ -41,12 +42,13 @@ static __global__ void __launch_bounds__(128) step_0_n(unsigned char *arena, int
 
 extern "C" MLP_HIDDEN int gated_ffn_step_0_n(unsigned char *arena, int64_t rows, void *stream)
 {
-    return mlp_start(step_0_n, rows * 32, 128, arena, rows, stream);
+    return mlp_start(step_0_n, rows * 32, 128, 0, arena, rows, stream);
 }
 
 /* down_in = silu(gate) * u -- gated_ffn.mlp:12 */
 static __global__ void __launch_bounds__(256) step_2_down_in(unsigned char *arena, int64_t rows)
 {
+    mlp_begin();
     const __nv_bfloat16 *v_gate = (const __nv_bfloat16 *)(arena + VALUES + 65536); /* [rows, 1408], ld 2816 */
     const __nv_bfloat16 *v_u = (const __nv_bfloat16 *)(arena + VALUES + 68352); /* [rows, 1408], ld 2816 */
     __nv_bfloat16 *out = (__nv_bfloat16 *)(arena + VALUES + 425984); /* [rows, 1408], ld 1408 */
@@ -70,7 +72,7 @@ static __global__ void __launch_bounds__(256) step_2_down_in(unsigned char *aren
 
 extern "C" MLP_HIDDEN int gated_ffn_step_2_down_in(unsigned char *arena, int64_t rows, void *stream)
 {
-    return mlp_start(step_2_down_in, rows * 176, 256, arena, rows, stream);
+    return mlp_start(step_2_down_in, rows * 176, 256, 1, arena, rows, stream);
 }
 
 /* ---- The whole network for up to 1 row: a grid of 128 blocks ---- */

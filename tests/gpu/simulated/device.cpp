@@ -172,6 +172,8 @@ cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int)
         return *value = int(cache_bytes), cudaSuccess;
     case cudaDevAttrMultiProcessorCount:
         return *value = describe_device().multiprocessors, cudaSuccess;
+    case cudaDevAttrComputeCapabilityMajor:
+        return *value = 9, cudaSuccess;
     default:
         return cudaErrorInvalidValue;
     }
@@ -278,13 +280,17 @@ cudaError_t cudaLaunchKernel(const void *function, dim3 grid, dim3 block, void *
 /* With one attribute: a cluster of all blocks, or a cooperative launch. */
 cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *function, void **arguments)
 {
-    assert(config->numAttrs == 1);
+    assert(config->numAttrs <= 1);
+    if (!config->numAttrs)
+        return launch(function, config->gridDim, config->blockDim, arguments, config->dynamicSmemBytes, false);
     const cudaLaunchAttribute &how = config->attrs[0];
     if (how.id == cudaLaunchAttributeClusterDimension) {
         const unsigned blocks = how.val.clusterDim.x;
         assert(blocks == config->gridDim.x && how.val.clusterDim.y == 1 && how.val.clusterDim.z == 1);
         if (blocks > (wide_clusters[function] ? 16 : 8))
             return cudaErrorInvalidClusterSize;
+    } else if (how.id == cudaLaunchAttributeProgrammaticStreamSerialization) {
+        return launch(function, config->gridDim, config->blockDim, arguments, config->dynamicSmemBytes, false);
     } else {
         assert(how.id == cudaLaunchAttributeCooperative && how.val.cooperative);
     }
