@@ -82,7 +82,8 @@ $(B)/tests/unit/runtime_%.o: tests/unit/runtime_%.c | $(DEPS)
 	$(call say,CC)mkdir -p $(@D) && $(COMPILE) -Iruntime -c -o $@ $<
 
 # As generated code is compiled.
-$(B)/tests/unit/runtime_tile.o: override CFLAGS += -O3 -ffp-contract=fast
+AS_GENERATED = $(patsubst %.c,$(B)/%.o,$(wildcard $(addprefix tests/unit/runtime_,tile*.c math*.c row*.c)))
+$(AS_GENERATED): override CFLAGS += -O3 -ffp-contract=fast
 
 $(B)/tests/%.o: tests/%.c | $(DEPS)
 	$(call say,CC)mkdir -p $(@D) && $(COMPILE) -Itests -c -o $@ $<
