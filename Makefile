@@ -4,6 +4,7 @@
 #   make          builds compiler and runtime                   make asan     the same under sanitizers, in build/asan
 #   make demo     reads 360 handwritten digits                  make golden   refreshes texts that tests hold output to
 #   make check-gpu  the CUDA target, where there is a GPU        make bench    against other tools, where there is one
+#   make bench-cpu  the CPU target against other tools
 #   make clean    removes build/
 #
 # V=1 shows whole commands. Sources are found by wildcard; header dependencies follow by themselves.
@@ -118,6 +119,11 @@ check-gpu: all $(B)/mlpc-static
 bench: all $(B)/mlpc-static
 	@tests/bench/gpu.sh
 
+# The CPU target against ONNX Runtime, PyTorch and OpenBLAS, which it installs into build/bench-cpu; the same results.
+# OPTIONS=--quick, --only=NAME,...: see tests/bench/cpu.sh.
+bench-cpu: all
+	@tests/bench/cpu.sh $(OPTIONS)
+
 golden: all
 	@tests/golden.sh $(B) refresh
 	@tests/messages.sh $(B)/mlpc refresh
@@ -150,6 +156,6 @@ deps:
 clean:
 	rm -rf build
 
-.PHONY: all check check-gpu bench asan golden demo deps clean
+.PHONY: all check check-gpu bench bench-cpu asan golden demo deps clean
 .SECONDARY:
 -include $(shell find $(B) -name '*.d' 2>/dev/null)

@@ -82,7 +82,8 @@ fi
 status "--static and --no-static" 2 "$mlpc" --exe --target=cpu --static --no-static -o no digits.mlp
 status "--static for CUDA" 2 "$mlpc" --exe --static -o no digits.mlp
 status "--static without a program" 2 "$mlpc" --target=cpu --static -o no digits.mlp
-status "--static where that fails" 3 env CC="gcc -fsanitize=address" "$mlpc" --exe --target=cpu --static -o no digits.mlp
+status "--static where that fails" 3 \
+    env CC="gcc -fsanitize=address" "$mlpc" --exe --target=cpu --static -o no digits.mlp
 check "--static where that fails: no program" test ! -e no
 
 # ---- Colour ----

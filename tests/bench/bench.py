@@ -24,8 +24,9 @@ from pathlib import Path
 import torch
 
 import report
-from contenders import (Failed, Launches, Process, compiled_forms, eager_forms, fastest, first_line, nvmath_forms)
-from networks import (LAYERS, TOLERANCE, Judge, random_rows, random_weights, read, write_npy, write_safetensors)
+from contenders import (Generated, Launches, compiled_forms, eager_forms, fastest, first_line, nvmath_forms)
+from networks import (LADDER, TOLERANCE, Judge, random_rows, random_weights, read, write_npy, write_safetensors)
+from process import Failed
 
 HERE = Path(__file__).resolve().parent
 GRAPH_SECONDS, MOST_REPEATS = 1e-3, 50          # a steady graph
@@ -112,7 +113,7 @@ class Session:
 
     def start(self, contender, build):
         exchange = self.options.exchange / f"{contender.replace(' ', '_')}.npy"
-        process = Process(str(build.program), str(build.weights), str(exchange))
+        process = Generated(str(build.program), str(build.weights), str(exchange))
         self.processes[contender] = process
         self.notes[contender] = process.ask("info")
         self.details.append(f"{self.network.name}, {contender}: {build.note}; {self.notes[contender]}")
@@ -374,10 +375,10 @@ def parse(arguments):
     options = parser.parse_args(arguments)
     if options.quick:
         options.rounds, options.compile_seconds = 2, 0
-    chosen = options.only.split(",") if options.only else list(LAYERS)
-    unknown = [name for name in chosen if name not in LAYERS]
+    chosen = options.only.split(",") if options.only else LADDER
+    unknown = [name for name in chosen if name not in LADDER]
     if unknown:
-        parser.error(f"no such network: {', '.join(unknown)}; there are {', '.join(LAYERS)}")
+        parser.error(f"no such network: {', '.join(unknown)}; there are {', '.join(LADDER)}")
     return options, chosen
 
 

@@ -9,52 +9,23 @@ graphs, which launches.c launches: the same code times all.
 """
 
 import ctypes
-import subprocess
-import threading
 
 import torch
 import torch.nn.functional as F
 
 from networks import ACTIVATIONS, NORM, NORM_EPS, forward, read_npy
-
-
-class Failed(Exception):
-    """A contender cannot take part; the text says why."""
+from process import Failed, Process
 
 
 # ---- mlpc ----
 
-class Process:
+class Generated(Process):
     """A network that mlpc generated."""
 
-    PATIENCE = 120                  # seconds for one answer
-
     def __init__(self, program, weights, exchange):
-        self.child = subprocess.Popen([program, weights], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        super().__init__([program, weights])
         self.exchange = exchange
         self.rows = 0
-        self.answer()
-
-    def answer(self):
-        watch = threading.Timer(self.PATIENCE, self.child.kill)
-        watch.start()
-        line = self.child.stdout.readline()
-        watch.cancel()
-        status, *words = line.split(maxsplit=1)[:2] if line.strip() else ["the process ended", str(self.child.poll())]
-        if status != "ok":
-            raise Failed(" ".join([status, *words]).strip())
-        return words[0].strip() if words else ""
-
-    def ask(self, *command):
-        try:
-            self.child.stdin.write(" ".join(map(str, command)) + "\n")
-            self.child.stdin.flush()
-        except OSError as error:
-            raise Failed(f"the process has ended: {error}") from error
-        return self.answer()
-
-    def numbers(self, *command):
-        return [float(word) for word in self.ask(*command).split()]
 
     def result(self, rows_file, x):
         self.rows = len(x)
@@ -72,13 +43,6 @@ class Process:
 
     def latency(self, count):
         return self.numbers("latency", self.rows, count)
-
-    def close(self):
-        self.child.stdin.close()
-        try:
-            self.child.wait(20)
-        except subprocess.TimeoutExpired:
-            self.child.kill()
 
 
 # ---- CUDA graphs ----

@@ -1,4 +1,4 @@
-"""The networks of specs/ladder in PyTorch's terms: sizes, random weights, the reference in float64, and the floor."""
+"""The networks that are measured, in PyTorch's terms: sizes, random weights, the reference in float64, the floor."""
 
 import json
 import math
@@ -24,7 +24,9 @@ LAYERS = {
     "llama8b_ffn": [("gate_proj", 4096, 14336, "silu"), ("up_proj", 4096, 14336, ""), ("down_proj", 14336, 4096, "")],
     "deep4096": [(f"layers.{i}", 4096, 4096, "relu") for i in range(8)],
     "seed_wide": [("fc", 16384, 8192, "relu")],
+    "digits": [("fc1", 64, 128, "relu"), ("fc2", 128, 64, "relu"), ("fc3", 64, 10, "softmax")],
 }
+LADDER = [name for name in LAYERS if name != "digits"]      # of specs/ladder
 # gated: silu(gate) * up, no biases; normed: a residual around the layers, and a layer norm behind it.
 SHAPES = {"llama8b_ffn": "gated", "minilm_ffn": "normed"}
 NORM, NORM_EPS = "output.LayerNorm", 1e-12
@@ -36,6 +38,7 @@ ACTIVATIONS = {
     "sigmoid": torch.sigmoid,
     "silu": F.silu,
     "gelu": F.gelu,
+    "softmax": lambda x: F.softmax(x, dim=-1),
     "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"),
 }
 TYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
@@ -64,13 +67,20 @@ class Network:
     def width(self):
         return self.layers[0][1]
 
+    @property
+    def outputs(self):
+        return self.layers[-1][2]
+
+    @property
+    def weights(self):
+        return sum(inputs * outputs for _, inputs, outputs, _ in self.layers)
+
     def floor(self, rows):
         """The larger of operations and bytes over their rates, in seconds."""
         size = self.dtype.itemsize
-        weights = sum(inputs * outputs for _, inputs, outputs, _ in self.layers)
-        moved = rows * (self.width + self.layers[-1][2]) * size / MEMORY
-        moved += weights * size / (CACHE if weights * size <= CACHE_SIZE else MEMORY)
-        return max(2 * rows * weights / RATE[self.dtype], moved)
+        moved = rows * (self.width + self.outputs) * size / MEMORY
+        moved += self.weights * size / (CACHE if self.weights * size <= CACHE_SIZE else MEMORY)
+        return max(2 * rows * self.weights / RATE[self.dtype], moved)
 
 
 def read(spec):
