@@ -468,8 +468,8 @@ static void emit_launcher(const struct kernel *k)
     emit_line(k->e, "extern \"C\" MLP_HIDDEN int %s_%s(unsigned char *arena, int64_t rows, void *stream)",
               k->plan->prefix, k->step->function);
     emit_open(k->e, "{");
-    emit_line(k->e, "return mlp_start(%s, rows * %" PRId64 ", %d, %d, arena, rows, stream);", k->step->function, threads,
-              k->block, k->step != k->plan->steps.at);
+    emit_line(k->e, "return mlp_start(%s, rows * %" PRId64 ", %d, arena, rows, stream);", k->step->function, threads,
+              k->block);
     emit_close(k->e, "}");
     emit_blank(k->e);
 }

@@ -81,21 +81,31 @@ static void emit_stage_weight(const struct rows_printer *p, const struct rows_we
     }
 }
 
-static void emit_stage_param(const struct rows_printer *p, const struct rows_param *param)
+static void emit_stage_param(const struct rows_printer *p, const struct rows_param *param, bool last)
 {
     const struct packed *packed = &p->plan->params.at[param->param];
     int64_t offset = packed->offset + param->from * (int64_t)dtype_size(packed->dtype);
     const char *columns = param->shape < 0 ? "mlp_rows_columns<1>" : rows_columns_name(p, param->shape);
-    emit_line(p->e, "mlp_rows_stage_param<%s, %s>(param_at(s_b%s), arena + WEIGHTS + %" PRId64 ", thread, threads);",
-              columns, rows_dtype_cuda[packed->dtype], param->name, offset);
+    emit_line(p->e, "    mlp_rows_param_source<%s, %s>{param_at(s_b%s), arena + WEIGHTS + %" PRId64 "}%s", columns,
+              rows_dtype_cuda[packed->dtype], param->name, offset, last ? ");" : ",");
 }
 
-static void emit_staging(const struct rows_printer *p)
+static void emit_stage_params(const struct rows_printer *p)
+{
+    const struct rows *rows = p->rows;
+    if (!rows->params.count)
+        return;
+    emit_line(p->e, "mlp_rows_stage_params(thread, threads,");
+    for (size_t i = 0; i < rows->params.count; i++)
+        emit_stage_param(p, &rows->params.at[i], i + 1 == rows->params.count);
+}
+
+/* Weights do not depend on what ran before: their copies start first of all. */
+static void emit_stage_weights(const struct rows_printer *p)
 {
     for (size_t i = 0; i < p->rows->weights.count; i++)
         emit_stage_weight(p, &p->rows->weights.at[i]);
-    for (size_t i = 0; i < p->rows->params.count; i++)
-        emit_stage_param(p, &p->rows->params.at[i]);
+    emit_line(p->e, "mlp_begin();");
 }
 
 static void emit_pointers(const struct rows_printer *p)
@@ -179,7 +189,7 @@ static void emit_writer(const struct rows_printer *p)
     emit_line(p->e, "unsigned from = resident;");
     emit_open(p->e, "ring.write(mine * streamed, [&](unsigned, unsigned stage) {");
     emit_line(p->e, "unsigned char *const to = shared + s_ring + stage * w%s::bytes;", weight->name);
-    emit_line(p->e, "w%s::stage_async<%" PRId64 ">(to, chunks + %" PRId64 " * from, thread - 128 * groups, 128);",
+    emit_line(p->e, "w%s::stage<%" PRId64 ">(to, chunks + %" PRId64 " * from, thread - 128 * groups, 128);",
               weight->name, p->plan->params.at[weight->param].ld, part);
     emit_line(p->e, "from = from == %" PRId64 " ? resident : from + 1;", chunks - 1);
     emit_close(p->e, "});");
@@ -210,6 +220,7 @@ static void emit_loop(const struct rows_printer *p)
     emit_line(p->e, "const int64_t stride = int64_t(gridDim.x) * groups * %d;", p->rows->tiles * ROWS_TILE);
     emit_line(p->e, "int64_t row = (int64_t(thread / 128) * gridDim.x + blockIdx.x) * %d;", p->rows->tiles * ROWS_TILE);
     emit_first_rows(p);
+    emit_stage_params(p);
     emit_line(p->e, "mlp_rows_staged();");
     emit_blank(p->e);
     emit_line(p->e, "#pragma unroll 1");
@@ -242,9 +253,11 @@ static void emit_kernel(const struct rows_printer *p)
         emit_line(p->e, "if (thread == 0)");
         emit_line(p->e, "    ring.start();");
     }
-    emit_staging(p);
-    if (p->rows->stages)
+    emit_stage_weights(p);
+    if (p->rows->stages) {
+        emit_stage_params(p);
         emit_line(p->e, "mlp_rows_staged();");
+    }
     emit_blank(p->e);
     if (p->rows->stages)
         emit_ring_loop(p);

@@ -29,25 +29,33 @@ static inline int mlp_starts_early()
            cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess && major >= 9;
 }
 
-/* `behind`: another kernel of the network comes before it in the stream, whose end it need not await to be started. */
-static inline int mlp_start(mlp_kernel kernel, int64_t threads, int block, int behind, unsigned char *arena,
-                            int64_t rows, void *stream)
+/* `early`: it may be started before what comes before it in the stream has ended; it calls mlp_begin. */
+static inline int mlp_launch(mlp_kernel kernel, dim3 grid, dim3 block, size_t shared, bool early, unsigned char *arena,
+                             int64_t rows, void *stream)
 {
-    const int64_t most = 132 * 16, blocks = (threads + block - 1) / block;
     void *arguments[] = {&arena, &rows};
-    cudaLaunchAttribute early = {};
-    early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    early.val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchAttribute attribute = {};
+    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attribute.val.programmaticStreamSerializationAllowed = 1;
     cudaLaunchConfig_t config = {};
-    config.gridDim = dim3(unsigned(blocks < most ? blocks : most));
-    config.blockDim = dim3(unsigned(block));
+    config.gridDim = grid;
+    config.blockDim = block;
+    config.dynamicSmemBytes = shared;
     config.stream = static_cast<cudaStream_t>(stream);
-    config.attrs = &early;
-    config.numAttrs = behind && mlp_starts_early() ? 1 : 0;
+    config.attrs = &attribute;
+    config.numAttrs = early && mlp_starts_early() ? 1 : 0;
     return cudaLaunchKernelExC(&config, reinterpret_cast<const void *>(kernel), arguments);
 }
 
-/* The first thing a kernel does: what it reads is complete from here on, and the next one may be started. */
+static inline int mlp_start(mlp_kernel kernel, int64_t threads, int block, unsigned char *arena, int64_t rows,
+                            void *stream)
+{
+    const int64_t most = 132 * 16, blocks = (threads + block - 1) / block;
+    return mlp_launch(kernel, dim3(unsigned(blocks < most ? blocks : most)), dim3(unsigned(block)), 0, true, arena,
+                      rows, stream);
+}
+
+/* Before a kernel touches values: what ran before it is complete from here on, and the next one may be started. */
 MLP_DEVICE void mlp_begin()
 {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900

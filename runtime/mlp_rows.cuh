@@ -516,7 +516,7 @@ struct mlp_rows_weight {
     /* The tensor's column at position n of a result. */
     static __host__ __device__ constexpr int out_column(int n) { return Out::column(n / 8, n % 8 / 2) + n % 2; }
 
-    /* Copies columns From to From + In::width of a matrix [Out::width, Ld], by all of `threads`. */
+    /* Starts to copy columns From to From + In::width of a matrix [Out::width, Ld], by all of `threads`. */
     template <int Ld, int From = 0>
     static MLP_DEVICE void stage(unsigned char *shared, const void *at, int thread, int threads)
     {
@@ -524,62 +524,87 @@ struct mlp_rows_weight {
 #pragma unroll 4
         for (int i = thread; i < rows * (depth / 8); i += threads) {
             const int n = i / (depth / 8), k = i % (depth / 8) * 8;
-            mlp_vector<8, T> chunk = {};
-            if (out_column(n) < Out::width)
-                read<Ld, From>(chunk, matrix + int64_t(out_column(n)) * Ld + From, k);
-            *reinterpret_cast<mlp_vector<8, T> *>(shared + offset(n, k)) = chunk;
-        }
-    }
-
-    /* The same without waiting for the copy, for matrices in natural order without padding. */
-    template <int Ld>
-    static MLP_DEVICE void stage_async(unsigned char *shared, const void *at, int thread, int threads)
-    {
-        const T *const matrix = static_cast<const T *>(at);
-        static_assert(!In::wide && In::width % 16 == 0 && Out::width == rows && Ld % 8 == 0, "not to be copied whole");
-#pragma unroll 4
-        for (int i = thread; i < rows * (depth / 8); i += threads) {
-            const int n = i / (depth / 8), k = i % (depth / 8) * 8;
-            mlp_rows_copy_async(mlp_rows_address(shared) + offset(n, k), matrix + int64_t(out_column(n)) * Ld + k);
+            if (Out::width == rows || out_column(n) < Out::width)
+                copy<Ld, From>(shared + offset(n, k), matrix + int64_t(out_column(n)) * Ld + From, k);
+            else
+                *reinterpret_cast<mlp_vector<8, T> *>(shared + offset(n, k)) = {};
         }
     }
 
 private:
-    /* The 8 positions from k on of one row. */
+    /* The 8 positions from k on of one row: at once where the order is natural, or in pairs, where all are aligned. */
     template <int Ld, int From>
-    static MLP_DEVICE void read(mlp_vector<8, T> &chunk, const T *row, int k)
+    static MLP_DEVICE void copy(unsigned char *to, const T *row, int k)
     {
-        if constexpr (!In::wide && Ld % 8 == 0 && From % 8 == 0) {
-            if (k < In::width)
-                chunk = *reinterpret_cast<const mlp_vector<8, T> *>(row + k);
-#pragma unroll
-            for (int i = 0; i < 8; i++) {
-                if (k + i >= In::width)
-                    chunk.at[i] = T();
-            }
+        constexpr bool natural = !In::wide && Ld % 8 == 0 && From % 8 == 0 && In::width % 8 == 0;
+        if constexpr (natural) {
+            if (In::width == depth || k < In::width)
+                mlp_rows_copy_async<16>(mlp_rows_address(to), row + k);
+            else
+                *reinterpret_cast<mlp_vector<8, T> *>(to) = {};
         } else {
 #pragma unroll
-            for (int i = 0; i < 8; i++) {
-                const int column = In::column(k / 8, i / 2) + i % 2;
-                if (column < In::width)
-                    chunk.at[i] = row[column];
-            }
+            for (int i = 0; i < 4; i++)
+                copy_pair<Ld % 2 == 0 && From % 2 == 0>(to + 4 * i, row, In::column(k / 8, i));
         }
+    }
+
+    template <bool Aligned>
+    static MLP_DEVICE void copy_pair(unsigned char *to, const T *row, int column)
+    {
+        if (Aligned && column + 2 <= In::width) {
+            mlp_rows_copy_async<4>(mlp_rows_address(to), row + column);
+            return;
+        }
+        mlp_vector<2, T> pair = {};
+        if (column < In::width)
+            pair.at[0] = row[column];
+        if (column + 1 < In::width)
+            pair.at[1] = row[column + 1];
+        *reinterpret_cast<mlp_vector<2, T> *>(to) = pair;
     }
 };
 
-/* A number a column, f32 in natural order, with zeros behind the last one. */
+/* A number a column, from a parameter in memory: f32 in natural order, with zeros behind the last one. */
 template <class Columns, class Stored>
-MLP_DEVICE void mlp_rows_stage_param(float *shared, const void *at, int thread, int threads)
+struct mlp_rows_param_source {
+    static constexpr int depth = Columns::depth;
+    float *to;
+    const unsigned char *from;
+
+    MLP_DEVICE float load(int i) const
+    {
+        return i < Columns::width ? mlp_float(reinterpret_cast<const Stored *>(from)[i]) : 0.0f;
+    }
+
+    MLP_DEVICE void store(int i, float x) const
+    {
+        if (i < depth)
+            to[i] = x;
+    }
+};
+
+/* Stages parameters, by all of `threads`; everything is asked for before anything is waited for. */
+template <class... Sources>
+MLP_DEVICE void mlp_rows_stage_params(int thread, int threads, Sources... sources)
 {
-    const Stored *const param = static_cast<const Stored *>(at);
-    for (int i = thread; i < Columns::depth; i += threads)
-        shared[i] = i < Columns::width ? mlp_float(param[i]) : 0.0f;
+    constexpr int depths[] = {Sources::depth...};
+    int most = 0;
+#pragma unroll
+    for (const int depth : depths)
+        most = depth > most ? depth : most;
+    for (int i = thread; i < most; i += threads) {
+        const float x[] = {sources.load(i)...};
+        const float *next = x;
+        (sources.store(i, *next++), ...);
+    }
 }
 
 /* After staging, once: the whole block may read it. */
 MLP_DEVICE void mlp_rows_staged()
 {
+    mlp_rows_copies_commit();
+    mlp_rows_copies_wait<0>();
     mlp_rows_publish();
     __syncthreads();
 }
@@ -835,9 +860,7 @@ static inline int mlp_rows_start(mlp_kernel kernel, int threads, int shared, int
         return error;
     const int64_t wanted = (rows + block_rows - 1) / block_rows;
     const dim3 grid(unsigned(wanted < processors ? wanted : processors));
-    void *arguments[] = {&arena, &rows};
-    return cudaLaunchKernel(reinterpret_cast<const void *>(kernel), grid, dim3(unsigned(threads)), arguments,
-                            size_t(shared), static_cast<cudaStream_t>(stream));
+    return mlp_launch(kernel, grid, dim3(unsigned(threads)), size_t(shared), true, arena, rows, stream);
 }
 
 #endif

@@ -58,9 +58,15 @@ MLP_DEVICE unsigned mlp_rows_address(const void *shared)
     return static_cast<unsigned>(__cvta_generic_to_shared(shared));
 }
 
+/* Starts to copy aligned bytes to shared memory: 16, past the L1 cache, or 4. */
+template <int Bytes>
 MLP_DEVICE void mlp_rows_copy_async(unsigned to, const void *from)
 {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" :: "r"(to), "l"(from) : "memory");
+    static_assert(Bytes == 16 || Bytes == 4, "what the instruction takes");
+    if (Bytes == 16)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" :: "r"(to), "l"(from) : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" :: "r"(to), "l"(from) : "memory");
 }
 
 /* Makes this thread's copies since the last time a group, and waits until at most `Pending` groups are unfinished. */

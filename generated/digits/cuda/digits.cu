@@ -42,7 +42,7 @@ static __global__ void __launch_bounds__(256) step_0_h1_epilogue(unsigned char *
 
 extern "C" MLP_HIDDEN int digits_step_0_h1_epilogue(unsigned char *arena, int64_t rows, void *stream)
 {
-    return mlp_start(step_0_h1_epilogue, rows * 32, 256, 1, arena, rows, stream);
+    return mlp_start(step_0_h1_epilogue, rows * 32, 256, arena, rows, stream);
 }
 
 /* the epilogue of h2, where a plan has it apart -- digits.mlp:8 */
@@ -72,7 +72,7 @@ static __global__ void __launch_bounds__(256) step_1_h2_epilogue(unsigned char *
 
 extern "C" MLP_HIDDEN int digits_step_1_h2_epilogue(unsigned char *arena, int64_t rows, void *stream)
 {
-    return mlp_start(step_1_h2_epilogue, rows * 16, 256, 1, arena, rows, stream);
+    return mlp_start(step_1_h2_epilogue, rows * 16, 256, arena, rows, stream);
 }
 
 /* the epilogue of fc3, where a plan has it apart -- digits.mlp:9 */
@@ -100,7 +100,7 @@ static __global__ void __launch_bounds__(256) step_2_fc3_epilogue(unsigned char 
 
 extern "C" MLP_HIDDEN int digits_step_2_fc3_epilogue(unsigned char *arena, int64_t rows, void *stream)
 {
-    return mlp_start(step_2_fc3_epilogue, rows * 3, 256, 1, arena, rows, stream);
+    return mlp_start(step_2_fc3_epilogue, rows * 3, 256, arena, rows, stream);
 }
 
 /* y = softmax(fc3) -- digits.mlp:9 */
@@ -123,7 +123,7 @@ static __global__ void __launch_bounds__(128) step_3_y(unsigned char *arena, int
 
 extern "C" MLP_HIDDEN int digits_step_3_y(unsigned char *arena, int64_t rows, void *stream)
 {
-    return mlp_start(step_3_y, rows * 4, 128, 1, arena, rows, stream);
+    return mlp_start(step_3_y, rows * 4, 128, arena, rows, stream);
 }
 
 /* ---- The whole network for up to 1 row: a cluster of 16 blocks ---- */

@@ -42,7 +42,7 @@ static __global__ void __launch_bounds__(128) step_0_n(unsigned char *arena, int
 
 extern "C" MLP_HIDDEN int gated_ffn_step_0_n(unsigned char *arena, int64_t rows, void *stream)
 {
-    return mlp_start(step_0_n, rows * 32, 128, 0, arena, rows, stream);
+    return mlp_start(step_0_n, rows * 32, 128, arena, rows, stream);
 }
 
 /* down_in = silu(gate) * u -- gated_ffn.mlp:12 */
@@ -72,7 +72,7 @@ static __global__ void __launch_bounds__(256) step_2_down_in(unsigned char *aren
 
 extern "C" MLP_HIDDEN int gated_ffn_step_2_down_in(unsigned char *arena, int64_t rows, void *stream)
 {
-    return mlp_start(step_2_down_in, rows * 176, 256, 1, arena, rows, stream);
+    return mlp_start(step_2_down_in, rows * 176, 256, arena, rows, stream);
 }
 
 /* ---- The whole network for up to 1 row: a grid of 128 blocks ---- */

@@ -42,10 +42,11 @@ MLP_DEVICE unsigned mlp_rows_address(const void *shared)
     return unsigned(static_cast<const unsigned char *>(shared) - simulated_shared());
 }
 
+template <int Bytes>
 MLP_DEVICE void mlp_rows_copy_async(unsigned to, const void *from)
 {
     unsigned char *const at = simulated_shared() + to;
-    simulated_group_add(SIMULATED_COPIES, [=] { memcpy(at, from, 16); });
+    simulated_group_add(SIMULATED_COPIES, [=] { memcpy(at, from, Bytes); });
 }
 
 MLP_DEVICE void mlp_rows_copies_commit() { simulated_group_commit(SIMULATED_COPIES); }
