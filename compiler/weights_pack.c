@@ -137,18 +137,27 @@ static uint64_t load_le64(const unsigned char *from)
     return number;
 }
 
+static uint64_t hash_word(uint64_t hash, uint64_t word)
+{
+    return (hash ^ word) * 0x100000001b3u;
+}
+
+/* FNV-1a of words, of every fourth; then of these four hashes: as runtime/weights.c has it. */
 static uint64_t checksum(const unsigned char *payload, size_t bytes)
 {
-    uint64_t hash = 0xcbf29ce484222325u;
+    const uint64_t start = 0xcbf29ce484222325u;
+    uint64_t hashes[4] = {start, start, start, start}, hash = start;
     for (size_t i = 0; i < bytes; i += 8)
-        hash = (hash ^ load_le64(payload + i)) * 0x100000001b3u;
+        hashes[i / 8 % 4] = hash_word(hashes[i / 8 % 4], load_le64(payload + i));
+    for (int i = 0; i < 4; i++)
+        hash = hash_word(hash, hashes[i]);
     return hash;
 }
 
 static void write_header(unsigned char *blob, const struct plan *plan)
 {
     const size_t bytes = (size_t)plan->weights_bytes;
-    memcpy(blob, "MLPWTS1\n", 8);
+    memcpy(blob, "MLPWTS2\n", 8);
     store_le64(blob + 8, plan->weights_layout);
     store_le64(blob + 16, bytes);
     store_le64(blob + 24, checksum(blob + WEIGHTS_HEADER_BYTES, bytes));

@@ -1,6 +1,6 @@
 /* Packed parameters: a header of MLP_WEIGHTS_HEADER bytes, then the payload that generated code reads in place.
  *
- *     0  "MLPWTS1\n"
+ *     0  "MLPWTS2\n"
  *     8  layout: checksum of names, types, sizes and offsets
  *    16  payload in bytes
  *    24  checksum of the payload
@@ -18,20 +18,39 @@
 
 #include "open_file.h"
 
-static uint64_t word_at(const unsigned char *bytes)
+/* Written so that compilers make one load of it. */
+static inline uint64_t word_at(const unsigned char *b)
 {
-    uint64_t word = 0;
-    for (int i = 7; i >= 0; i--)
-        word = word << 8 | bytes[i];
-    return word;
+    return (uint64_t)b[0] | (uint64_t)b[1] << 8 | (uint64_t)b[2] << 16 | (uint64_t)b[3] << 24 | (uint64_t)b[4] << 32 |
+           (uint64_t)b[5] << 40 | (uint64_t)b[6] << 48 | (uint64_t)b[7] << 56;
 }
 
+static const uint64_t hash_start = 0xcbf29ce484222325u;
+
+static inline uint64_t hash_word(uint64_t hash, uint64_t word)
+{
+    return (hash ^ word) * 0x100000001b3u;
+}
+
+/* FNV-1a of words: of every fourth from the first on, the second, the third and the fourth; then of these four. One
+ * chain of multiplications would take longer than a program of large weights takes to start and compute a row. */
 static uint64_t checksum(const unsigned char *payload, size_t size)
 {
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (size_t i = 0; i + 8 <= size; i += 8)
-        hash = (hash ^ word_at(payload + i)) * 0x100000001b3u;
-    return hash;
+    uint64_t h0 = hash_start, h1 = hash_start, h2 = hash_start, h3 = hash_start;
+    size_t i = 0;
+    for (; i + 32 <= size; i += 32) {
+        h0 = hash_word(h0, word_at(payload + i));
+        h1 = hash_word(h1, word_at(payload + i + 8));
+        h2 = hash_word(h2, word_at(payload + i + 16));
+        h3 = hash_word(h3, word_at(payload + i + 24));
+    }
+    if (i + 8 <= size)
+        h0 = hash_word(h0, word_at(payload + i));
+    if (i + 16 <= size)
+        h1 = hash_word(h1, word_at(payload + i + 8));
+    if (i + 24 <= size)
+        h2 = hash_word(h2, word_at(payload + i + 16));
+    return hash_word(hash_word(hash_word(hash_word(hash_start, h0), h1), h2), h3);
 }
 
 static int all_zero(const unsigned char *bytes, size_t size)
@@ -46,7 +65,7 @@ static int all_zero(const unsigned char *bytes, size_t size)
 static mlp_status check_header(mlp_network *network, const unsigned char *header, size_t size, size_t weights_bytes,
                                uint64_t layout, const char *from)
 {
-    if (size < 8 || memcmp(header, "MLPWTS1\n", 8))
+    if (size < 8 || memcmp(header, "MLPWTS2\n", 8))
         return mlp_fail(network, MLP_WEIGHTS_MISMATCH,
                         "%s: not a packed weights file; mlpc --weights=external makes one", from);
     if (size < MLP_WEIGHTS_HEADER)

@@ -11,7 +11,7 @@
 #include "mlp_network.h"
 #include "scratch_file.h"
 
-enum { PAYLOAD = 24, BLOB = MLP_WEIGHTS_HEADER + PAYLOAD };
+enum { WORDS = 11, PAYLOAD = 8 * WORDS, BLOB = MLP_WEIGHTS_HEADER + PAYLOAD };
 
 static const uint64_t layout = 0x0123456789abcdefu;
 
@@ -21,16 +21,20 @@ static void put(unsigned char *at, uint64_t number)
         at[i] = (unsigned char)(number >> 8 * i);
 }
 
-/* Three words: 1, 2 and a third; the checksum as the format states it. */
+/* Words 1, 2, a third, 4, 5, ...; the checksum as the format states it: of four, each of every fourth word. */
 static void make_blob(unsigned char blob[BLOB], uint64_t third)
 {
-    const uint64_t words[3] = {1, 2, third};
-    uint64_t hash = 0xcbf29ce484222325u;
+    const uint64_t start = 0xcbf29ce484222325u, factor = 0x100000001b3u;
+    uint64_t hash = start;
     memset(blob, 0, BLOB);
-    memcpy(blob, "MLPWTS1\n", 8);
-    for (int i = 0; i < 3; i++) {
-        put(blob + MLP_WEIGHTS_HEADER + 8 * i, words[i]);
-        hash = (hash ^ words[i]) * 0x100000001b3u;
+    memcpy(blob, "MLPWTS2\n", 8);
+    for (uint64_t i = 0; i < WORDS; i++)
+        put(blob + MLP_WEIGHTS_HEADER + 8 * i, i == 2 ? third : i + 1);
+    for (uint64_t lane = 0; lane < 4; lane++) {
+        uint64_t part = start;
+        for (uint64_t i = lane; i < WORDS; i += 4)
+            part = (part ^ (i == 2 ? third : i + 1)) * factor;
+        hash = (hash ^ part) * factor;
     }
     put(blob + 8, layout);
     put(blob + 16, PAYLOAD);
