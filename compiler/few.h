@@ -73,7 +73,8 @@ struct few {
     /* how it runs */
     bool cluster;
     bool tight;                     /* rows that are read beside sums give their place to later ones, too */
-    int blocks, warps, slots, slot_bytes;
+    int blocks, warps;
+    int slots, flight, slot_bytes;  /* of the ring; how many slots may be on their way at once */
     int64_t rest;                   /* bytes of shared memory behind mlp_few_plan::free */
     int64_t state_bytes;
 };

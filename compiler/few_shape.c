@@ -11,6 +11,8 @@ enum {
     GRID_COLUMNS = 4,               /* least of the widest layer, of a block */
     SLOT = 17408, WIDE_SLOT = 33792,    /* 16 weight rows by 17 and 33 steps: 1 and 2 KiB of each, and the banks */
     LEAST_SLOTS = 4,
+    WIDE_FLIGHT = 2,                /* 66 KiB of each multiprocessor on their way: less idles, more queues */
+    LONG_ROW = 2048,
     STEP_BYTES = 64, TILE_ROWS = 16, PART_PITCH = 20,
     NUMBERS_BYTES = 16 * 1024,      /* most of what all blocks need whole: beyond, it is read from memory */
 };
@@ -18,8 +20,8 @@ enum {
 static const int64_t cluster_weights = 700 * 1024;      /* more pass faster through the whole GPU */
 static const int64_t block_weights = 24 * 1024;         /* that a grid's block should have, if there are so few */
 static const int64_t resident_weights = 160 * 1024;     /* of a block: less can all be on its way at once */
-static const int64_t wide_layer = 400 * 1024;           /* weights of a block: two rings and more pass in one layer */
-static const int64_t many_warps_layer = 32 * 1024;      /* weights of a block: 16 warps are faster than 8 */
+static const int64_t wide_layer = 400 * 1024;           /* weights of a block: 16 warps are faster than 8, */
+static const int64_t many_warps_layer = 32 * 1024;      /* or, where they are resident, from here on */
 
 static int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
@@ -342,14 +344,20 @@ static int64_t widest_layer(const struct few *few)
     return columns;
 }
 
-/* Weights of the largest layer of a block. */
-static int64_t largest_part(const struct few *few)
+/* A block's weights of a layer. */
+static int64_t part_of(const struct few *few, const struct few_layer *layer)
 {
-    int64_t bytes = 0;
-    for (size_t i = 0; i < few->layers.count; i++)
-        bytes = larger(bytes, share_of(few, &few->layers.at[i]) * few->layers.at[i].sums *
-                                  row_bytes_of(&few->layers.at[i]));
-    return bytes;
+    return share_of(few, layer) * layer->sums * row_bytes_of(layer);
+}
+
+static const struct few_layer *largest_layer(const struct few *few)
+{
+    const struct few_layer *largest = &few->layers.at[0];
+    for (size_t i = 1; i < few->layers.count; i++) {
+        if (part_of(few, &few->layers.at[i]) > part_of(few, largest))
+            largest = &few->layers.at[i];
+    }
+    return largest;
 }
 
 /* The smallest slots with which a block has the fewest tiles, if all of them fit at once. */
@@ -361,19 +369,20 @@ static bool hold_all(struct few *few)
         if (tiles >= fewest || !fits(few, tiles, bytes))
             continue;
         fewest = tiles;
-        few->slots = (int)tiles;
+        few->slots = few->flight = (int)tiles;
         few->slot_bytes = bytes;
     }
     return fewest < INT32_MAX;
 }
 
-/* As many slots as fit, of this size. */
-static bool stream(struct few *few, int slot_bytes)
+/* As many slots as fit, of this size, and so many of them on their way at once. */
+static bool stream(struct few *few, int slot_bytes, int flight)
 {
     int64_t slots = (SHARED_BYTES - shared_bytes(few, 0, 0)) / (slot_bytes + 16);
     while (slots > 0 && !fits(few, slots, slot_bytes))
         slots--;
     few->slots = (int)slots;
+    few->flight = (int)smaller(slots, flight);
     few->slot_bytes = slot_bytes;
     return slots >= LEAST_SLOTS;
 }
@@ -384,7 +393,8 @@ static bool choose_ring(struct few *few)
     if (hold_all(few))
         return true;
     place_all(few, true);
-    return hold_all(few) || (largest_part(few) > wide_layer && stream(few, WIDE_SLOT)) || stream(few, SLOT);
+    return hold_all(few) || (row_bytes_of(largest_layer(few)) >= LONG_ROW && stream(few, WIDE_SLOT, WIDE_FLIGHT)) ||
+           stream(few, SLOT, INT32_MAX);
 }
 
 static bool shape_cluster(struct few *few)
@@ -409,7 +419,7 @@ static void choose_grid(struct few *few)
     blocks = resident ? blocks : GRID_STREAMING;
     few->blocks = (int)larger(1, smaller(blocks, widest_layer(few) / GRID_COLUMNS));
     int64_t layer = bytes / few->blocks / (int64_t)few->layers.count;
-    bool many = (resident && layer >= many_warps_layer) || largest_part(few) > wide_layer;
+    bool many = (resident && layer >= many_warps_layer) || part_of(few, largest_layer(few)) > wide_layer;
     few->warps = many && few->rows <= 4 ? 16 : 8;
 }
 

@@ -3,7 +3,9 @@
  * With few rows a product is a walk over its weights. Every block owns some columns of each layer, and walks over the
  * weights of those columns, layer after layer. One warp of the block, the feeder, copies them tile by tile into a ring
  * in shared memory, as far ahead as the ring allows: weights depend on nothing, so it never stops at the end of a
- * layer. The other warps multiply. Between two layers, what the blocks computed is handed to all of them:
+ * layer. But only so much may be on its way at once as keeps the memory busy: what is more waits in the memory's
+ * queues, and what blocks hand to each other waits behind it. The other warps multiply. Between two layers, what the
+ * blocks computed is handed to all of them:
  *
  *   in a cluster  all blocks of the kernel are one cluster of up to 16; each value goes straight into the shared memory
  *                 of every block, whose barrier counts the bytes.
@@ -45,12 +47,14 @@ __host__ __device__ constexpr int mlp_few_pitch(int steps) { return 64 * (steps 
 
 /* ---- Constants: the plan, rows, layers, hands ---- */
 
-/* How the kernel runs: most rows, blocks, multiplying warps of a block, the ring, and how often values are handed on.
+/* How the kernel runs: most rows, blocks, multiplying warps of a block, the ring's slots, how many of them may be on
+ * their way at once, their bytes, and how often values are handed on.
  * Shared memory holds barriers, the parts of sums, the ring, and from `free` on what layers read; places in that part
  * count from `free`. */
-template <int Rows, int Blocks, int Warps, int Slots, int SlotBytes, int Hands, bool Cluster>
+template <int Rows, int Blocks, int Warps, int Slots, int Flight, int SlotBytes, int Hands, bool Cluster>
 struct mlp_few_plan {
-    static constexpr int rows = Rows, blocks = Blocks, warps = Warps, slots = Slots, slot_bytes = SlotBytes;
+    static constexpr int rows = Rows, blocks = Blocks, warps = Warps, slots = Slots, flight = Flight;
+    static constexpr int slot_bytes = SlotBytes;
     static constexpr bool cluster = Cluster;
     static constexpr int workers = 32 * Warps, threads = workers + 32;
     static constexpr int hands = Hands;
@@ -63,6 +67,7 @@ struct mlp_few_plan {
     static constexpr int free = ring + slots * slot_bytes;
     static constexpr int epochs = mlp_few_up(4 * blocks, 256);  /* bytes of the state before the hands' buffers */
     static_assert(rows >= 1 && rows <= 16, "few rows");
+    static_assert(flight >= 1 && flight <= slots, "some are on their way");
     static_assert(slot_bytes % 128 == 0, "slots are aligned");
     static_assert(!cluster || blocks <= 16, "a cluster is at most 16 blocks");
 };
@@ -386,6 +391,7 @@ struct mlp_few {
     unsigned char *state;
     int rows, block, warp, lane;
     unsigned slot = 0, phase = 0, part = 0, epoch = 0;
+    unsigned flying = 0, landing = 0, landing_phase = 0;    /* the feeder's: slots on their way, the first of them */
 
     MLP_DEVICE mlp_few(unsigned char *of, int64_t run_rows)
         : state(of), rows(int(run_rows)), block(int(blockIdx.x)), warp(int(threadIdx.x) / 32), lane(threadIdx.x % 32)
@@ -480,6 +486,8 @@ struct mlp_few {
         const int bytes = min(Layer::tile_steps * 64, Layer::row_bytes - begin);
         const unsigned full = mlp_few_shared(Plan::full) + 8 * slot;
         mlp_few_wait(mlp_few_shared(Plan::empty) + 8 * slot, phase ^ 1);    /* at once the first time round */
+        if constexpr (Plan::flight < Plan::slots)
+            await_landing();
         if (lane == 0)
             mlp_few_arrive_expect(full, tall * bytes);
         __syncwarp();
@@ -489,7 +497,17 @@ struct mlp_few {
         next_slot();
     }
 
-    MLP_DEVICE void next_slot()
+    MLP_DEVICE void await_landing()
+    {
+        if (flying < Plan::flight) {
+            flying++;
+            return;
+        }
+        mlp_few_wait(mlp_few_shared(Plan::full) + 8 * landing, landing_phase);
+        advance(landing, landing_phase);
+    }
+
+    static MLP_DEVICE void advance(unsigned &slot, unsigned &phase)
     {
         slot++;
         if (slot == Plan::slots) {
@@ -497,6 +515,8 @@ struct mlp_few {
             phase ^= 1;
         }
     }
+
+    MLP_DEVICE void next_slot() { advance(slot, phase); }
 
     /* By the multiplying warps, before anything else: a number for each column of a layer, of which this block's go to
      * shared memory. All have met before a product asks for them. */

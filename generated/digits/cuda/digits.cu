@@ -130,8 +130,8 @@ extern "C" MLP_HIDDEN int digits_step_3_y(unsigned char *arena, int64_t rows, vo
 
 namespace few_b1 {
 
-/* Rows, blocks, warps, slots of the ring, their bytes, values handed on, whether a cluster. */
-typedef mlp_few_plan<1, 16, 8, 3, 4608, 3, true> plan;
+/* Rows, blocks, warps, the ring (slots, on their way at once, bytes), hands, whether a cluster. */
+typedef mlp_few_plan<1, 16, 8, 3, 3, 4608, 3, true> plan;
 constexpr int shared = plan::free + 1376;
 
 /* Rows in shared memory: elements of a row, and where they stand behind plan::free. */

@@ -79,8 +79,8 @@ extern "C" MLP_HIDDEN int gated_ffn_step_2_down_in(unsigned char *arena, int64_t
 
 namespace few_b1 {
 
-/* Rows, blocks, warps, slots of the ring, their bytes, values handed on, whether a cluster. */
-typedef mlp_few_plan<1, 128, 8, 3, 17408, 1, false> plan;
+/* Rows, blocks, warps, the ring (slots, on their way at once, bytes), hands, whether a cluster. */
+typedef mlp_few_plan<1, 128, 8, 3, 3, 17408, 1, false> plan;
 constexpr int shared = plan::free + 4928;
 
 /* Rows in shared memory: elements of a row, and where they stand behind plan::free. */
