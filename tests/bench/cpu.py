@@ -172,7 +172,8 @@ class Race:
         except (Failed, OSError) as error:
             self.failures[name] = str(error)
             say(f"{self.setup.network.name}, {self.threads} threads, {name}: {self.failures[name]}")
-            self.processes.pop(name, None)
+            if name in self.processes:
+                self.processes.pop(name).close()
         return None
 
     def check(self, name, judge, point):
@@ -274,7 +275,6 @@ def head_of(tools, bursts):
             version("onnxruntime"), torch.__version__, version("scipy-openblas32")),
         f"Microseconds a run, least / median of {bursts} bursts, the contenders' processes in turn; f32, random data, "
         f"weights warm. Every result was within {row:g} (a row) and {element:g} (an element) of float64.",
-        f"Load average at the start: {os.getloadavg()[0]:.2f}.",
     ]
 
 
@@ -282,8 +282,15 @@ class Results:
     """Written anew after each network, so that a run that ends early leaves something."""
 
     def __init__(self, folder, head):
-        self.folder, self.head, self.points, self.starts = folder, head, [], []
+        self.folder, self.points, self.starts = folder, [], []
+        self.facts, self.load = head, os.getloadavg()[0]
         folder.mkdir(parents=True, exist_ok=True)
+
+    @property
+    def head(self):
+        """How busy the machine was, too: who reads this judges how far to trust it."""
+        return [*self.facts, f"Load average {self.load:.2f} at the start, {os.getloadavg()[0]:.2f} at the end, of "
+                             f"which this bench makes 1 to {max(point.threads for point in self.points)}."]
 
     def write(self):
         report.write_csv(self.folder / "cpu.csv", self.points, self.starts)
