@@ -148,12 +148,12 @@ class Setup:
 
 # ---- A point ----
 
-def held_to(judge, name, data, rows):
+def held_to(judge, data, rows):
     """The errors of a result that is right."""
     y = torch.frombuffer(bytearray(data), dtype=torch.float32).view(rows, -1)
     right, words = judge.verdict(y)
     if not right:
-        raise Failed(f"{name} is wrong: {words}")
+        raise Failed(f"the result is wrong: {words}")
     return judge.errors(y)
 
 
@@ -182,7 +182,7 @@ class Race:
         self.processes[name].ask("check", point.rows, self.rows_file, self.result_file)
         if name == "floor":
             return True
-        point.errors[name] = held_to(judge, name, self.result_file.read_bytes(), point.rows)
+        point.errors[name] = held_to(judge, self.result_file.read_bytes(), point.rows)
         return True
 
     def burst(self, name, runs):
@@ -232,9 +232,8 @@ def measure_start(setup, rounds):
         for seconds in line.split():
             point.add(name, float(seconds))
     judge = Judge(network, setup.weights, x)
-    files = {"mlpc": (folder / "start.npy").read_bytes()[-4 * network.outputs:], "onnxruntime": result.read_bytes()}
-    for name, data in files.items():
-        held_to(judge, name, data, 1)
+    for data in ((folder / "start.npy").read_bytes()[-4 * network.outputs:], result.read_bytes()):
+        held_to(judge, data, 1)
     point.size = program.stat().st_size
     say(f"{point.network}, start: " + ", ".join(f"{name} {report.cell(point, name)} us" for name in lines))
     return point
@@ -324,15 +323,17 @@ def parse(arguments):
     parser.add_argument("--only", metavar="NAME,...", help=f"these networks, of {', '.join(NETWORKS)}")
     parser.add_argument("--contenders", metavar="NAME,...", help="these contenders")
     parser.add_argument("--threads", default="1,2", help="numbers of threads")
-    parser.add_argument("--bursts", type=int, default=40)
-    parser.add_argument("--starts", type=int, default=100, help="how many starts are timed; 0: none")
+    parser.add_argument("--bursts", type=int, help="of each contender at each point: 40")
+    parser.add_argument("--starts", type=int, help="how many are timed: 100; 0: none")
     parser.add_argument("--quick", action="store_true", help="5 bursts, 10 starts, without torch.compile")
     parser.add_argument("--results", type=Path, default=HERE / "results", help="folder of cpu.md, cpu.csv, cpu.png")
     for folder in ("work", "build", "specs"):
         parser.add_argument(f"--{folder}", type=Path, required=True, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
-    if options.quick:
-        options.bursts, options.starts = 5, 10
+    if options.bursts is None:
+        options.bursts = 5 if options.quick else 40
+    if options.starts is None:
+        options.starts = 10 if options.quick else 100
     options.only = names_of(options.only, NETWORKS, parser)
     options.contenders = names_of(options.contenders, report.CONTENDERS, parser)
     if options.quick:

@@ -38,7 +38,10 @@ class Process:
         return [float(word) for word in self.ask(*command).split()]
 
     def close(self):
-        self.child.stdin.close()
+        try:
+            self.child.stdin.close()
+        except OSError:
+            pass                        # it has ended before it read everything
         try:
             self.child.wait(20)
         except subprocess.TimeoutExpired:
