@@ -230,7 +230,7 @@ void mlp_gemm_use(mlp_gemm_plan *plan, const cublasLtMatmulAlgo_t *algorithm, ui
     plan->workspace = workspace;
 }
 
-static mlp_status choose_first(mlp_cuda *cuda, const mlp_gemm *gemm, mlp_gemm_plan *plan)
+mlp_status mlp_gemm_choose_first(mlp_cuda *cuda, const mlp_gemm *gemm, mlp_gemm_plan *plan)
 {
     cublasLtMatmulHeuristicResult_t best;
     int found;
@@ -248,7 +248,7 @@ static mlp_status choose_first(mlp_cuda *cuda, const mlp_gemm *gemm, mlp_gemm_pl
 static mlp_status open_gemm(mlp_cuda *cuda, const mlp_gemm *gemm, const mlp_plan_device *here, mlp_gemm_plan *plan)
 {
     MLP_TRY(mlp_gemm_locked(cuda, gemm, here, plan));
-    return plan->state == MLP_PLAN_LOCKED ? MLP_OK : choose_first(cuda, gemm, plan);
+    return plan->state == MLP_PLAN_LOCKED ? MLP_OK : mlp_gemm_choose_first(cuda, gemm, plan);
 }
 
 static bool any_plan(const mlp_cuda_config *config)

@@ -24,6 +24,9 @@ mlp_status mlp_gemm_describe(mlp_cuda *cuda, const mlp_gemm *gemm, int apart, ml
 mlp_status mlp_gemm_propose(mlp_cuda *cuda, const mlp_gemm *gemm, mlp_gemm_plan *plan, uint64_t workspace, int most,
                             cublasLtMatmulHeuristicResult_t *results, int *found);
 
+/* Describes the product, with the algorithm that the heuristic proposes first. */
+mlp_status mlp_gemm_choose_first(mlp_cuda *cuda, const mlp_gemm *gemm, mlp_gemm_plan *plan);
+
 /* Whether an algorithm keeps to the rules of this project: f32 sums, also of the parts of a split product, and f32
  * operands not rounded to anything shorter. */
 int mlp_gemm_precise(const mlp_gemm *gemm, const cublasLtMatmulAlgo_t *algorithm);

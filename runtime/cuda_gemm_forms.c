@@ -5,50 +5,12 @@
 
 #include <cuda_runtime_api.h>
 #include <stdio.h>
-#include <string.h>
 
-#include "random.h"
 #include "timing.h"
 
 enum { ROUNDS = 31 };
 
 #define CHECK(call) MLP_CUDA_CHECK(tuner->cuda, NULL, call)
-
-/* ---- The plans that were tuned ---- */
-
-static const mlp_plan_entry *find_entry(const mlp_plan_file *plans, const mlp_plan_device *here, const char *product)
-{
-    for (size_t i = 0; i < plans->count; i++) {
-        const mlp_plan_entry *entry = &plans->entries[i];
-        if (entry->library == here->library && entry->multiprocessors == here->multiprocessors &&
-            !strcmp(entry->device, here->name) && !strcmp(entry->product, product))
-            return entry;
-    }
-    return NULL;
-}
-
-static mlp_status use_entry(mlp_tuner *tuner, size_t index, const mlp_plan_entry *entry)
-{
-    mlp_cuda *cuda = tuner->cuda;
-    const mlp_gemm *gemm = &cuda->config->gemms[index];
-    mlp_gemm_plan *plan = &cuda->config->plans[index];
-    cublasLtMatmulAlgo_t algorithm;
-    MLP_TRY(mlp_gemm_describe(cuda, gemm, entry->apart, plan));
-    GEMM_CHECK(gemm, mlp_algorithm_build(cuda, gemm, &entry->algorithm, &algorithm));
-    mlp_gemm_use(plan, &algorithm, entry->workspace);
-    return MLP_OK;
-}
-
-static mlp_status use_tuned_plans(mlp_tuner *tuner, const mlp_plan_device *here)
-{
-    const mlp_cuda_config *config = tuner->cuda->config;
-    for (size_t i = 0; i < config->gemm_count; i++) {
-        const mlp_plan_entry *entry = find_entry(tuner->tuning->plans, here, config->gemms[i].product);
-        if (entry)
-            MLP_TRY(use_entry(tuner, i, entry));
-    }
-    return MLP_OK;
-}
 
 /* ---- The time of a form ---- */
 
@@ -57,18 +19,6 @@ struct race {
     cudaGraphExec_t ready[MLP_FORMS];
     double times[MLP_FORMS][ROUNDS];
 };
-
-static mlp_status fill_inputs(mlp_tuner *tuner, size_t rows)
-{
-    const mlp_cuda_config *config = tuner->cuda->config;
-    for (size_t i = 0; i < config->input_count; i++) {
-        const mlp_cuda_port *port = &config->inputs[i];
-        mlp_random_rows(port->dtype, rows, port->row_bytes / port->element, i + 1, tuner->cuda->staging + port->staging);
-        CHECK(cudaMemcpy2D(tuner->cuda->arena + port->offset, port->pitch, tuner->cuda->staging + port->staging,
-                           port->row_bytes, port->row_bytes, rows, cudaMemcpyHostToDevice));
-    }
-    return MLP_OK;
-}
 
 /* Once outside of the recording, to load the kernels. */
 static mlp_status record_form(mlp_tuner *tuner, struct race *race, int form)
@@ -104,7 +54,7 @@ static mlp_status time_form(mlp_tuner *tuner, cudaGraphExec_t ready, double *sec
 
 static mlp_status run_race(mlp_tuner *tuner, struct race *race)
 {
-    MLP_TRY(fill_inputs(tuner, race->batch->rows));
+    MLP_TRY(mlp_fill_inputs(tuner, race->batch->rows));
     for (int form = 0; form < MLP_FORMS; form++) {
         if (race->batch->forms[form])
             MLP_TRY(record_form(tuner, race, form));
@@ -173,7 +123,7 @@ static size_t count_forms(const mlp_cuda_batch *batch)
 mlp_status mlp_tune_forms(mlp_tuner *tuner, const mlp_plan_device *here)
 {
     const mlp_cuda_config *config = tuner->cuda->config;
-    MLP_TRY(use_tuned_plans(tuner, here));
+    MLP_TRY(mlp_use_tuned_plans(tuner, here));
     for (size_t i = 0; i < config->batch_count && !*tuner->tuning->stop; i++) {
         if (count_forms(&config->batches[i]) > 1)
             MLP_TRY(tune_batch(tuner, &config->batches[i], here));

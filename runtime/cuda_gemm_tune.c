@@ -313,8 +313,7 @@ static mlp_status tune_product(mlp_tuner *tuner, const mlp_plan_device *here)
 
 /* ---- All products ---- */
 
-/* Whether an earlier step or batch size has the same product. */
-static int seen_before(const mlp_cuda_config *config, size_t gemm)
+int mlp_product_seen(const mlp_cuda_config *config, size_t gemm)
 {
     for (size_t i = 0; i < gemm; i++) {
         if (!strcmp(config->gemms[i].product, config->gemms[gemm].product))
@@ -327,7 +326,7 @@ static size_t count_products(const mlp_cuda_config *config)
 {
     size_t count = 0;
     for (size_t i = 0; i < config->gemm_count; i++)
-        count += !seen_before(config, i);
+        count += !mlp_product_seen(config, i);
     return count;
 }
 
@@ -363,7 +362,7 @@ static mlp_status tune_all(mlp_tuner *tuner, const mlp_plan_device *here)
     const double end = mlp_seconds() + tuner->tuning->seconds;
     tuner->progress.products = count_products(config);
     for (size_t i = 0; i < config->gemm_count && !*tuner->tuning->stop; i++) {
-        if (seen_before(config, i))
+        if (mlp_product_seen(config, i))
             continue;
         if (tuner->progress.product < tuner->tuning->done) {
             tuner->progress.product++;
@@ -421,6 +420,8 @@ static mlp_status tune(mlp_cuda *cuda, const mlp_tuning *tuning)
         cuda->arena = arena;
         status = tune_all(&tuner, &here);
         cuda->arena = own;
+        if (status == MLP_OK)
+            status = mlp_tune_steps(&tuner, &here);
     }
     if (status == MLP_OK)
         status = mlp_tune_forms(&tuner, &here);

@@ -4,9 +4,10 @@
  *   cuda_gemm_search.c  which algorithms there are, and in which order they are tried
  *   cuda_gemm_time.c    how long one takes
  *   cuda_gemm_prove.c   whether one computes what it should
+ *   cuda_gemm_steps.c   whether the plans that were chosen are faster in the network, too
  *   cuda_gemm_forms.c   whether the steps are faster than the whole network in one kernel
  *
- * Products are tuned in an arena of the tuner's own, laid out like the network's; forms, in the network's. */
+ * Products are tuned in an arena of the tuner's own, laid out like the network's; steps and forms, in the network's. */
 #ifndef MLP_CUDA_GEMM_TUNE_H
 #define MLP_CUDA_GEMM_TUNE_H
 
@@ -83,7 +84,16 @@ mlp_status mlp_time_rested(mlp_tuner *tuner, mlp_candidate *one, mlp_candidate *
  * bits, and with other sums of odd and large length; *good is 0, and the tuner's `why` says it, where one fails. Leaves
  * random numbers in the operands. */
 mlp_status mlp_prove(mlp_tuner *tuner, const mlp_candidate *candidate, int *good);
-/* Forms of all batch sizes, told one by one; in the network's own arena, with its weights. */
+
+/* Whether an earlier step or batch size has the same product. */
+int mlp_product_seen(const mlp_cuda_config *config, size_t gemm);
+/* Plans that make the network slower are given up, and told. */
+mlp_status mlp_tune_steps(mlp_tuner *tuner, const mlp_plan_device *here);
+/* The plans that are known for this device, in use by the network; its inputs, random. */
+mlp_status mlp_use_tuned_plans(mlp_tuner *tuner, const mlp_plan_device *here);
+mlp_status mlp_fill_inputs(mlp_tuner *tuner, size_t rows);
+
+/* Forms of all batch sizes, told one by one. */
 mlp_status mlp_tune_forms(mlp_tuner *tuner, const mlp_plan_device *here);
 
 /* Bytes from one copy of A to the next: a multiple of 256. */

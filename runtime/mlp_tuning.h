@@ -42,6 +42,9 @@ typedef struct mlp_tuning {
     void (*progress)(void *context, const mlp_tuning_progress *progress);
     /* Called for each product as it is done; not 0: stop, the file could not be written. */
     int (*tuned)(void *context, const mlp_tuned *tuned);
+    /* Called for each plan that makes the network slower, after all products: the entry that takes its place holds the
+     * first choice. `step` is the first of those with this product. */
+    int (*gave_up)(void *context, const mlp_plan_entry *entry, const char *step, size_t rows);
     /* Called when the device hangs, which nothing in this process can end: must not return. */
     void (*hung)(void *context, const mlp_hung *hung);
     const mlp_hung *all_hung;       /* those of earlier processes, which are not tried again */

@@ -27,7 +27,8 @@ enum {
 
 /* What a child tells its parent. */
 struct message {
-    int hung;                       /* or: a product is done */
+    int hung;                       /* or: a product is done, */
+    int gave_up;                    /* or its plan was given up for the first choice */
     int kept_first;
     mlp_hung which;
 };
@@ -169,6 +170,23 @@ static int keep(void *context, const mlp_tuned *tuned)
     return tune->failed;
 }
 
+static int give_up(void *context, const mlp_plan_entry *entry, const char *step, size_t rows)
+{
+    struct tune *tune = context;
+    const struct message message = {.gave_up = 1};
+    clear_progress();
+    if (!mlp_plan_file_add(&tune->plans, entry))
+        return tune->failed = mlp_complain(tune->command, MLP_EXIT_FAILED, "out of memory");
+    tune->failed = write_plans(tune);
+    if (tune->failed)
+        return tune->failed;
+    printf("%-24.24s %8zu  back to the first choice: the whole network is faster with it\n", step, rows);
+    fflush(stdout);
+    if (!send(tune, &message))
+        tune->failed = mlp_complain(tune->command, MLP_EXIT_FAILED, "the parent process is gone");
+    return tune->failed;
+}
+
 /* Forms are few and quickly measured: a child that starts over measures them again. */
 static int keep_form(void *context, const mlp_form_entry *entry, size_t rows)
 {
@@ -218,7 +236,7 @@ static int search(struct tune *tune)
     const double left = tune->end - mlp_seconds();
     const mlp_tuning tuning = {.seconds = left > least_seconds ? left : least_seconds, .stop = &stop,
                                .forms_only = command->forms, .plans = &tune->plans, .progress = show_progress,
-                               .tuned = keep, .formed = keep_form, .hung = hung, .all_hung = tune->hung,
+                               .tuned = keep, .gave_up = give_up, .formed = keep_form, .hung = hung, .all_hung = tune->hung,
                                .hung_count = tune->hung_count, .done = tune->done, .context = tune};
     mlp_status status = command->model->tune(&tuning);
     clear_progress();
@@ -255,7 +273,9 @@ static void pass_on(int number)
 
 static void take(struct tune *tune, const struct message *message)
 {
-    if (!message->hung) {
+    if (message->gave_up) {
+        tune->kept++;
+    } else if (!message->hung) {
         tune->done++;
         tune->kept += message->kept_first != 0;
     } else if (tune->hung_count < MOST_HUNG) {

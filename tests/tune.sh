@@ -146,10 +146,19 @@ model long {
     output y = r + linear(concat(x, x), 8, "a");
 }
 END_OF_SPEC
+cat >narrow.mlp <<'END_OF_SPEC'
+model narrow {
+    batch 1;
+    dtype f16;
+    input x: f16[64];
+    output z = relu(linear(x, 8, "b"));
+    output y = sigmoid(linear(x, 1, "a"));
+}
+END_OF_SPEC
 echo 'model bare { input x: f32[8]; output y = relu(x); }' >bare.mlp
 
 check "the simulated device" eval '(device)'
-for name in layers half plain long bare; do
+for name in layers half plain long narrow bare; do
     status "emit $name" 0 emit $name $name.mlp
     silent "emit $name without --plan"
 done
@@ -234,6 +243,22 @@ status "no note of plans that are used" 0 free/program x=x.npy y=free_y.npy z=fr
 silent "no note of plans that are used"
 status "no note where there are no plans" 0 layers/program x=x.npy y=free_y.npy z=free_z.npy
 silent "no note where there are no plans"
+
+# ---- Plans that win alone, and lose in the network ----
+export MLP_SIMULATED_FAULTS=heavy
+tune "tune layers, whose plans burden what follows" 1 layers/program heavy.plan
+counted "they are given up" 4 '^[hy]  *[13]  back to the first choice: the whole network is faster with it$'
+says "they do not count" '^4 products, 0 of them faster'
+is "the first choices stay" "$(grep -c '# the first choice stays' heavy.plan)" 4
+status "they are compiled in" 0 emit heavy layers.mlp --plan=heavy.plan --locked
+unset MLP_SIMULATED_FAULTS
+is "without such a burden, none is given up" "$(grep -c 'back to' layers.said)" 0
+
+# ---- A weight of one row, which products see with rows of zeros ----
+check "build narrow" made narrow
+tune "tune narrow" 1 narrow/program narrow.plan
+counted "narrow: there is a plan" 1 '^a  *1 .*'
+counted "narrow: there is one that passes its proofs" 0 'no plan'
 
 # ---- Several devices in one file ----
 here="a simulated device" there="another device"

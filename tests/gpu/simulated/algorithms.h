@@ -56,8 +56,10 @@ uint64_t workspace_of(const algorithm &how, const problem &what);
 double microseconds(const algorithm &how, const problem &what);
 
 /* What is wrong with an algorithm, of what was asked for: bits. */
-enum { TAIL = 1, UNSTEADY = 2, WRONG = 4, REFUSED = 8, ROUNDED = 16, HANGS = 32, EVERYTHING = 64 };
+enum { TAIL = 1, UNSTEADY = 2, WRONG = 4, REFUSED = 8, ROUNDED = 16, HANGS = 32, EVERYTHING = 64, HEAVY = 128 };
 unsigned faults_of(const algorithm &how);
+/* Whether it slows down what runs after it. */
+bool heavy(const algorithm &how);
 
 /* What the heuristic believes to be fastest comes first. */
 std::vector<algorithm> heuristic(int32_t compute, const int32_t types[4], const problem &what, const limits &allowed);
