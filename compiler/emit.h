@@ -34,6 +34,8 @@ void emit_header(struct emitter *emitter, const struct plan *plan);     /* NAME.
 void emit_main(struct emitter *emitter, const struct plan *plan);       /* NAME_main.c */
 void emit_weights(struct emitter *emitter, const struct plan *plan);    /* NAME_weights.S */
 void emit_cpu(struct emitter *emitter, const struct plan *plan, bool embedded);     /* NAME.c for a CPU */
+void emit_cpu_steps(struct emitter *emitter, const struct plan *plan);              /* NAME_steps.h */
+void emit_cpu_level(struct emitter *emitter, const struct plan *plan, int level);   /* NAME_x86_64_v3.c */
 void emit_cuda_host(struct emitter *emitter, const struct plan *plan, bool embedded);   /* NAME.c for a GPU */
 void emit_cuda_device(struct emitter *emitter, const struct plan *plan);                /* NAME.cu */
 

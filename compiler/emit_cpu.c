@@ -1,710 +1,127 @@
-/* NAME.c for a CPU: one static function a step, called in a straight line.
- *
- * A product, its bias and its relu are a function made for its size (mlp_tile.h), which equal sizes share; a loop does
- * in place what else is to be done to the output: another activation, a residual. Any other step is a loop over its
- * rows. Values between steps stand in a static arena of floats; inputs and outputs are read and written where the
- * caller has them. */
+/* NAME.c for a CPU: the memory of the network, its steps for each instruction set, and the library's functions, which
+ * cpu_network.c does. */
 #include <inttypes.h>
-#include <string.h>
 
 #include "emit.h"
-#include "emit_map.h"
-
-static const char *dtype_c[] = {[DTYPE_F32] = "float", [DTYPE_F16] = "mlp_f16", [DTYPE_BF16] = "mlp_bf16"};
-
-/* How a value of each type is read as a float, and a float rounded and stored. */
-static const char *load_c[] = {
-    [DTYPE_F32] = "%s", [DTYPE_F16] = "mlp_f16_load(%s)", [DTYPE_BF16] = "mlp_bf16_load(%s)"};
-static const char *store_c[] = {
-    [DTYPE_F32] = "%s", [DTYPE_F16] = "mlp_f16_store(%s)", [DTYPE_BF16] = "mlp_bf16_store(%s)"};
-static const char *round_c[] = {
-    [DTYPE_F32] = "%s", [DTYPE_F16] = "mlp_round_f16(%s)", [DTYPE_BF16] = "mlp_round_bf16(%s)"};
-
-/* ---- names ---- */
-
-static const struct buffer *buffer_of(const struct plan *plan, const struct value *value)
-{
-    return &plan->buffers.at[value->buffer];
-}
-
-/* The first element of row 0: "v_h1", "io.in_x", "io.in_x + 3". */
-static const char *base_of(struct arena *arena, const struct plan *plan, const struct value *value)
-{
-    const struct buffer *buffer = buffer_of(plan, value);
-    if (buffer->place == PLACE_ARENA)
-        return arena_format(arena, "v_%s", value->name);
-    const char *port = buffer->place == PLACE_INPUT
-                           ? arena_format(arena, "io.in_%s", plan->inputs.at[buffer->port].name)
-                           : arena_format(arena, "io.out_%s", plan->outputs.at[buffer->port].name);
-    return value->column ? arena_format(arena, "%s + %" PRId64, port, value->column) : port;
-}
-
-/* One template with one %s. */
-static const char *fill(struct arena *arena, const char *template, const char *text)
-{
-    const char *hole = strstr(template, "%s");
-    return arena_format(arena, "%.*s%s%s", (int)(hole - template), template, text, hole + 2);
-}
+#include "emit_cpu.h"
 
 /* ---- state ---- */
 
-static void emit_arena(struct emitter *e, const struct plan *plan)
+static void emit_level_row(struct emitter *e, const struct plan *plan, int level)
 {
-    if (!plan->arena_bytes)
-        return;
-    emit_line(e,
-              "/* Values between steps, for up to %" PRId64
-              " rows: the width of each, how far apart its rows are where that",
-              plan->max_batch);
-    emit_line(e, " * is more (a part of another value), and the steps between which it must stay. */");
-    emit_line(e, "MLP_ALIGN(%" PRId64 ") static float arena[%" PRId64 "];", plan->alignment, plan->arena_bytes / 4);
-    emit_open(e, "enum {");
-    for (size_t i = 0; i < plan->values.count; i++) {
-        const struct value *value = &plan->values.at[i];
-        const struct buffer *buffer = buffer_of(plan, value);
-        const char *apart =
-            value->ld > value->width ? arena_format(e->arena, ", rows %" PRId64 " apart", value->ld) : "";
-        if (buffer->place == PLACE_ARENA)
-            emit_line(e, "at_%s = %" PRId64 ", /* [%" PRId64 "]%s, steps %d to %d */", value->name,
-                      buffer->offset / 4 + value->column, value->width, apart, buffer->first, buffer->last);
-    }
-    emit_close(e, "};");
-    emit_blank(e);
+    const int above = cpu_level_above(plan, level);
+    const char *name = cpu_steps_name(e->arena, plan, level);
+    if (above)
+        emit_line(e, "#if MLP_LEVEL_GIVEN < %d", above);
+    if (level)
+        emit_line(e, "    {MLP_LEVEL_AT_LEAST(%d), &%s},", level, name);
+    else
+        emit_line(e, "    {MLP_LEVEL_GIVEN, &%s},", name);
+    if (above)
+        emit_line(e, "#endif");
 }
 
-static void emit_io(struct emitter *e, const struct plan *plan)
+static void emit_levels(struct emitter *e, const struct plan *plan)
 {
-    emit_line(e, "/* The caller's rows that are being worked on. */");
-    emit_open(e, "static struct {");
-    for (size_t i = 0; i < plan->inputs.count; i++)
-        emit_line(e, "const %s *in_%s;", dtype_c[plan->inputs.at[i].dtype], plan->inputs.at[i].name);
-    for (size_t i = 0; i < plan->outputs.count; i++)
-        emit_line(e, "%s *out_%s;", dtype_c[plan->outputs.at[i].dtype], plan->outputs.at[i].name);
-    emit_close(e, "} io;");
+    struct arena *arena = e->arena;
+    const int lowest = plan->cpu_levels ? 1 : 0;
+    for (int level = CPU_LEVELS; level >= lowest; level--) {
+        if (cpu_level_wanted(plan, level))
+            emit_line(e, "MLP_EXTERN const mlp_steps %s; /* %s.c */", cpu_steps_name(arena, plan, level),
+                      cpu_steps_name(arena, plan, level));
+    }
+    emit_blank(e);
+    emit_line(e, "/* The steps for each instruction set, the best first. Where the compiler may count on one of them "
+                 "anyway, those");
+    emit_line(e, " * below are left out. */");
+    emit_line(e, "static const mlp_cpu_level levels[] = {");
+    for (int level = CPU_LEVELS; level >= lowest; level--) {
+        if (cpu_level_wanted(plan, level))
+            emit_level_row(e, plan, level);
+    }
+    emit_line(e, "};");
     emit_blank(e);
 }
 
 static void emit_state(struct emitter *e, const struct plan *plan, bool embedded)
 {
-    emit_line(e, "static mlp_network network;");
+    const char *name = plan->prefix;
+    embedded = embedded && plan->weights_bytes;
+    emit_levels(e, plan);
+    if (embedded)
+        emit_line(e, "MLP_EXTERN const unsigned char %s_packed[]; /* %s_weights.S */", name, name);
+    if (plan->arena_bytes)
+        emit_line(e, "MLP_ALIGN(%" PRId64 ") static float arena[%" PRId64 "]; /* values between steps */",
+                  plan->alignment, plan->arena_bytes / 4);
     emit_blank(e);
-    if (plan->weights_bytes) {
-        if (embedded)
-            emit_line(e, "MLP_EXTERN const unsigned char %s_packed[]; /* %s_weights.S */", plan->prefix, plan->prefix);
-        emit_line(e, "static const uint64_t weights_layout = UINT64_C(0x%016" PRIx64 ");", plan->weights_layout);
-        emit_blank(e);
-        emit_line(e, "/* The packed parameter at a byte offset. */");
-        emit_line(e, "static const float *weight(size_t offset)");
-        emit_open(e, "{");
-        emit_line(e, "return (const float *)(const void *)(network.weights + offset);");
-        emit_close(e, "}");
-        emit_blank(e);
-    }
-    emit_arena(e, plan);
-    emit_io(e, plan);
-}
-
-/* ---- a step ---- */
-
-struct step_emitter {
-    struct emitter *e;
-    const struct plan *plan;
-    const struct step *step;
-    const struct value *out;
-    const struct value *sums;       /* where a product leaves its sums: the output, or f32 apart */
-    const char *finish;             /* the function that does what follows the product, where it is shared, or NULL */
-};
-
-static struct step_emitter step_emitter(struct emitter *e, const struct plan *plan, const struct step *step,
-                                        const char *finish)
-{
-    return (struct step_emitter){e, plan, step, &plan->values.at[step->out],
-                                 &plan->values.at[step->sums < 0 ? step->out : step->sums], finish};
-}
-
-static const char *operand_c(const void *emitter, struct operand operand)
-{
-    const struct step_emitter *s = emitter;
-    struct arena *arena = s->e->arena;
-    switch (operand.kind) {
-    case OPERAND_OP:
-        return arena_format(arena, "t%d", operand.index);
-    case OPERAND_VALUE: {
-        const struct value *value = &s->plan->values.at[operand.index];
-        const char *element = arena_format(arena, "x_%s[%s]", value->name, value->width == 1 ? "0" : "j");
-        return fill(arena, load_c[value->dtype], element);
-    }
-    case OPERAND_PARAM: {
-        const struct packed *packed = &s->plan->params.at[operand.index];
-        return arena_format(arena, "p_%s[%s]", packed->name, packed->cols == 1 ? "0" : "j");
-    }
-    case OPERAND_NUMBER:
-        return emit_number(arena, operand.number);
-    case OPERAND_NONE:
-        break;
-    }
-    return "";
-}
-
-static const char *expression_c(const struct step_emitter *s, const struct tape_op *op)
-{
-    return emit_map(s->e->arena, op, operand_c, s);
-}
-
-/* What is stored for the float expression `text`: rounded, and in the output's type. */
-static const char *stored_c(const struct step_emitter *s, const char *text)
-{
-    struct arena *arena = s->e->arena;
-    if (s->out->dtype != DTYPE_F32)
-        return fill(arena, store_c[s->out->dtype], text);
-    return fill(arena, round_c[s->out->round], text);
-}
-
-static bool stored_as_is(const struct step_emitter *s)
-{
-    return s->out->dtype == DTYPE_F32 && s->out->round == DTYPE_F32;
-}
-
-/* Calls visit(s, index, first) for the operands of one kind, each index once. */
-static void each_operand(const struct step_emitter *s, enum operand_kind kind, size_t from,
-                         void (*visit)(const struct step_emitter *, int))
-{
-    VEC(int) seen = {0};
-    for (size_t i = from; i < s->step->tape.count; i++) {
-        for (int j = 0; j < 3; j++) {
-            struct operand operand = s->step->tape.at[i].in[j];
-            bool known = operand.kind != kind;
-            for (size_t k = 0; !known && k < seen.count; k++)
-                known = seen.at[k] == operand.index;
-            if (!known) {
-                VEC_PUSH(s->e->arena, &seen, operand.index);
-                visit(s, operand.index);
-            }
-        }
-    }
-}
-
-static void declare_param(const struct step_emitter *s, int index)
-{
-    const struct packed *packed = &s->plan->params.at[index];
-    emit_line(s->e, "const float *const p_%s = weight(%" PRId64 ");", packed->name, packed->offset);
-}
-
-static void declare_value(const struct step_emitter *s, int index)
-{
-    const struct value *value = &s->plan->values.at[index];
-    if (buffer_of(s->plan, value)->place == PLACE_ARENA)
-        emit_line(s->e, "float *const v_%s = mlp_part(arena, at_%s);", value->name, value->name);
-}
-
-static void declare_row(const struct step_emitter *s, int index)
-{
-    const struct value *value = &s->plan->values.at[index];
-    emit_line(s->e, "const %s *const x_%s = %s + r * %" PRId64 ";", dtype_c[value->dtype], value->name,
-              base_of(s->e->arena, s->plan, value), value->ld);
-}
-
-static void emit_element_ops(const struct step_emitter *s, size_t from, size_t to)
-{
-    for (size_t i = from; i < to; i++)
-        emit_line(s->e, "const float t%zu = %s;", i, expression_c(s, &s->step->tape.at[i]));
-}
-
-static void open_rows(const struct step_emitter *s, size_t from)
-{
-    emit_open(s->e, "for (size_t r = 0; r < rows; r++) {");
-    each_operand(s, OPERAND_VALUE, from, declare_row);
-    emit_line(s->e, "%s *const y = %s + r * %" PRId64 ";", dtype_c[s->out->dtype],
-              base_of(s->e->arena, s->plan, s->out), s->out->ld);
-}
-
-static void open_columns(const struct step_emitter *s, int64_t width)
-{
-    emit_open(s->e, "for (size_t j = 0; j < %" PRId64 "; j++) {", width);
-}
-
-/* ---- products ---- */
-
-static bool reads_op(const struct step *step, size_t from, int index)
-{
-    for (size_t i = from; i < step->tape.count; i++) {
-        for (int j = 0; j < 3; j++) {
-            if (step->tape.at[i].in[j].kind == OPERAND_OP && step->tape.at[i].in[j].index == index)
-                return true;
-        }
-    }
-    return false;
-}
-
-/* Whether a relu can be applied before the product is stored: nothing else reads what the product was. */
-static bool ends_in_relu(const struct step *step)
-{
-    return step->tape.count > 1 && step->tape.at[1].op == OP_RELU && reads_op(step, 1, 0) && !reads_op(step, 2, 0);
-}
-
-/* What a product's function is made for. */
-struct product_size {
-    int64_t k, n, ldx, ldy;
-    bool relu;
-};
-
-static struct product_size product_size(const struct plan *plan, const struct step *step)
-{
-    const struct value *x = &plan->values.at[step->tape.at[0].in[0].index];
-    const struct value *y = &plan->values.at[step->sums < 0 ? step->out : step->sums];
-    return (struct product_size){step->k, step->n, x->ld, y->ld, ends_in_relu(step)};
-}
-
-/* "product_64_to_128_relu", with the distances of rows where they are not dense: "product_64_to_128_x72_y256". */
-static const char *product_name(struct arena *arena, struct product_size size)
-{
-    const char *x = size.ldx > size.k ? arena_format(arena, "_x%" PRId64, size.ldx) : "";
-    const char *y = size.ldy > size.n ? arena_format(arena, "_y%" PRId64, size.ldy) : "";
-    return arena_format(arena, "product_%" PRId64 "_to_%" PRId64 "%s%s%s", size.k, size.n, x, y,
-                        size.relu ? "_relu" : "");
-}
-
-static bool product_known(const struct plan *plan, size_t before, struct product_size size)
-{
-    for (size_t i = 0; i < before; i++) {
-        if (!plan->steps.at[i].product)
-            continue;
-        struct product_size other = product_size(plan, &plan->steps.at[i]);
-        if (other.k == size.k && other.n == size.n && other.ldx == size.ldx &&
-            other.ldy == size.ldy && other.relu == size.relu)
-            return true;
-    }
-    return false;
-}
-
-/* One function for all products of a size. */
-static void emit_products(struct emitter *e, const struct plan *plan)
-{
-    bool any = false;
-    for (size_t i = 0; i < plan->steps.count; i++) {
-        if (!plan->steps.at[i].product)
-            continue;
-        struct product_size size = product_size(plan, &plan->steps.at[i]);
-        if (product_known(plan, i, size))
-            continue;
-        if (!any)
-            emit_line(e, "/* Products, each with a bias: columns out, in; how far rows stand apart, in, out; relu. */");
-        any = true;
-        emit_line(e, "MLP_PRODUCT(%s, %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 ", %d)",
-                  product_name(e->arena, size), size.n, size.k, size.ldx, size.ldy, size.relu);
-    }
-    if (any)
-        emit_blank(e);
-}
-
-/* How many operations of the tape the product's function does. */
-static size_t done_by_product(const struct step *step)
-{
-    return ends_in_relu(step) ? 2 : 1;
-}
-
-static bool needs_finish(const struct step_emitter *s)
-{
-    return s->step->product && (s->step->tape.count > done_by_product(s->step) || !stored_as_is(s));
-}
-
-/* What is left to do to the product in `y`, in place or, where they are not NULL, from its `sums`. */
-static void emit_finish_loop(const struct step_emitter *s, const char *y, const char *sums)
-{
-    const struct step *step = s->step;
-    const size_t done = done_by_product(step);
-    emit_open(s->e, "for (size_t r = 0; r < rows; r++) {");
-    each_operand(s, OPERAND_VALUE, done, declare_row);
-    emit_line(s->e, "%s *const y = %s + r * %" PRId64 ";", dtype_c[s->out->dtype], y, s->out->ld);
-    if (sums)
-        emit_line(s->e, "const float *const sums = %s + r * %" PRId64 ";", sums, s->sums->ld);
-    open_columns(s, s->out->width);
-    emit_line(s->e, "const float t%zu = %s[j];", done - 1, sums ? "sums" : "y");
-    emit_element_ops(s, done, step->tape.count);
-    emit_line(s->e, "y[j] = %s;", stored_c(s, arena_format(s->e->arena, "t%zu", step->tape.count - 1)));
-    emit_close(s->e, "}");
-    emit_close(s->e, "}");
-}
-
-static void emit_finish(const struct step_emitter *s)
-{
-    const char *y = base_of(s->e->arena, s->plan, s->out);
-    const char *sums = s->sums != s->out ? base_of(s->e->arena, s->plan, s->sums) : NULL;
-    if (s->finish)
-        emit_line(s->e, sums ? "%s(rows, %s, %s);" : "%s(rows, %s);", s->finish, y, sums);
-    else if (needs_finish(s))
-        emit_finish_loop(s, y, sums);
-}
-
-/* ---- finishing loops that several steps share ---- */
-
-/* The loop where it is made of numbers alone, as a function of what it works on; else NULL. */
-static const char *finish_text(const struct step_emitter *s)
-{
-    struct emitter text = {.arena = s->e->arena};
-    struct step_emitter apart = *s;
-    apart.e = &text;
-    if (!needs_finish(s))
-        return NULL;
-    for (size_t i = done_by_product(s->step); i < s->step->tape.count; i++) {
-        for (int j = 0; j < 3; j++) {
-            enum operand_kind kind = s->step->tape.at[i].in[j].kind;
-            if (kind == OPERAND_VALUE || kind == OPERAND_PARAM)
-                return NULL;
-        }
-    }
-    emit_line(&text, "(size_t rows, %s *to%s)", dtype_c[s->out->dtype], s->sums != s->out ? ", const float *from" : "");
-    emit_open(&text, "{");
-    emit_finish_loop(&apart, "to", s->sums != s->out ? "from" : NULL);
-    emit_close(&text, "}");
-    return text.text;
-}
-
-/* Loops that are the same are compiled once; a loop that stands alone stays where it is. Gives each step's function, or
- * NULL. */
-static const char **emit_finishes(struct emitter *e, const struct plan *plan)
-{
-    const size_t count = plan->steps.count;
-    const char **texts = ARENA_ARRAY(e->arena, const char *, count);
-    const char **names = ARENA_ARRAY(e->arena, const char *, count);
-    int made = 0;
-    for (size_t i = 0; i < count; i++) {
-        struct step_emitter s = step_emitter(e, plan, &plan->steps.at[i], NULL);
-        texts[i] = finish_text(&s);
-    }
-    for (size_t i = 0; i < count; i++) {
-        const char *name = names[i] || !texts[i] ? NULL : arena_format(e->arena, "finish_%d", made);
-        bool shared = false;
-        for (size_t j = i + 1; name && j < count; j++) {
-            if (texts[j] && !names[j] && !strcmp(texts[i], texts[j])) {
-                names[i] = names[j] = name;
-                shared = true;
-            }
-        }
-        if (!shared)
-            continue;
-        made++;
-        emit_line(e, "/* What follows the product in several steps. */");
-        emit_line(e, "static __attribute__((noinline)) void %s%s", name, texts[i]);
-    }
-    return names;
-}
-
-static const char *param_or_null(const struct step_emitter *s, struct operand operand)
-{
-    if (operand.kind == OPERAND_NONE)
-        return "NULL";
-    return arena_format(s->e->arena, "p_%s", s->plan->params.at[operand.index].name);
-}
-
-static void emit_product(const struct step_emitter *s)
-{
-    const struct tape_op *linear = &s->step->tape.at[0];
-    struct arena *arena = s->e->arena;
-    emit_line(s->e, "%s(rows, %s, %s, %s, %s);", product_name(arena, product_size(s->plan, s->step)),
-              base_of(arena, s->plan, &s->plan->values.at[linear->in[0].index]), param_or_null(s, linear->in[1]),
-              param_or_null(s, linear->in[2]), base_of(arena, s->plan, s->sums));
-    emit_finish(s);
-}
-
-/* ---- other steps ---- */
-
-static void emit_row_call(const struct step_emitter *s, const struct tape_op *op, const char *row)
-{
-    struct emitter *e = s->e;
-    const char *eps = emit_float(e->arena, op->attr[0]);
-    switch (op->op) {
-    case OP_SOFTMAX:
-        emit_line(e, "mlp_softmax_row(%s, %" PRId64 ");", row, op->width);
-        break;
-    case OP_LOG_SOFTMAX:
-        emit_line(e, "mlp_log_softmax_row(%s, %" PRId64 ");", row, op->width);
-        break;
-    case OP_LAYERNORM:
-        emit_line(e, "mlp_layernorm_row(%s, %" PRId64 ", %s, %s, %s);", row, op->width, eps,
-                  param_or_null(s, op->in[1]), param_or_null(s, op->in[2]));
-        break;
-    default:
-        emit_line(e, "mlp_rmsnorm_row(%s, %" PRId64 ", %s, %s, %s);", row, op->width, eps,
-                  emit_float(e->arena, op->attr[1]), param_or_null(s, op->in[1]));
-        break;
-    }
-}
-
-/* Element-wise operations into a row of floats, the row operation in place, then rounding into the output. */
-static void emit_row_op(const struct step_emitter *s)
-{
-    const struct step *step = s->step;
-    const struct tape_op *last = &step->tape.at[step->tape.count - 1];
-    bool apart = s->sums != s->out;
-    const char *row = apart ? "row" : "y";
-    open_rows(s, 0);
-    if (apart)
-        emit_line(s->e, "float *const row = %s + r * %" PRId64 ";", base_of(s->e->arena, s->plan, s->sums),
-                  s->sums->ld);
-    open_columns(s, last->width);
-    emit_element_ops(s, 0, step->tape.count - 1);
-    emit_line(s->e, "%s[j] = %s;", row, operand_c(s, last->in[0]));
-    emit_close(s->e, "}");
-    emit_row_call(s, last, row);
-    if (!stored_as_is(s)) {
-        open_columns(s, last->width);
-        emit_line(s->e, "y[j] = %s;", stored_c(s, arena_format(s->e->arena, "%s[j]", row)));
-        emit_close(s->e, "}");
-    }
-    emit_close(s->e, "}");
-}
-
-static int64_t operand_width(const struct step_emitter *s, struct operand operand)
-{
-    switch (operand.kind) {
-    case OPERAND_OP:
-        return s->step->tape.at[operand.index].width;
-    case OPERAND_VALUE:
-        return s->plan->values.at[operand.index].width;
-    case OPERAND_PARAM:
-        return s->plan->params.at[operand.index].cols;
-    case OPERAND_NUMBER:
-    case OPERAND_NONE:
-        break;
-    }
-    return 1;
-}
-
-/* sum, mean, dot: added up in double, as the row functions of mlp_cpu.h do. */
-static void emit_reduce(const struct step_emitter *s)
-{
-    const struct step *step = s->step;
-    const struct tape_op *last = &step->tape.at[step->tape.count - 1];
-    int64_t width = operand_width(s, last->in[0]);
-    const char *term = arena_format(s->e->arena, "(double)%s", operand_c(s, last->in[0]));
-    if (last->op == OP_DOT)
-        term = arena_format(s->e->arena, "%s * (double)%s", term, operand_c(s, last->in[1]));
-    open_rows(s, 0);
-    emit_line(s->e, "double sum = 0.0;");
-    open_columns(s, width);
-    emit_element_ops(s, 0, step->tape.count - 1);
-    emit_line(s->e, "sum += %s;", term);
-    emit_close(s->e, "}");
-    const char *result =
-        last->op == OP_MEAN ? arena_format(s->e->arena, "(float)(sum / %" PRId64 ")", width) : "(float)sum";
-    emit_line(s->e, "y[0] = %s;", stored_c(s, result));
-    emit_close(s->e, "}");
-}
-
-static void emit_elements(const struct step_emitter *s)
-{
-    const struct step *step = s->step;
-    open_rows(s, 0);
-    open_columns(s, s->out->width);
-    emit_element_ops(s, 0, step->tape.count);
-    emit_line(s->e, "y[j] = %s;", stored_c(s, arena_format(s->e->arena, "t%zu", step->tape.count - 1)));
-    emit_close(s->e, "}");
-    emit_close(s->e, "}");
-}
-
-static void emit_step(struct emitter *e, const struct plan *plan, const struct step *step, const char *finish)
-{
-    struct step_emitter s = step_emitter(e, plan, step, finish);
-    emit_line(e, "/* %s -- %s:%d */", emit_comment(e->arena, step->text), emit_comment(e->arena, plan->spec),
-              step->line);
-    emit_line(e, "static void %s(size_t rows)", step->function);
-    emit_open(e, "{");
-    each_operand(&s, OPERAND_PARAM, 0, declare_param);
-    each_operand(&s, OPERAND_VALUE, 0, declare_value);
-    declare_value(&s, step->out);
-    if (step->sums >= 0)
-        declare_value(&s, step->sums);
-    if (step->product)
-        emit_product(&s);
-    else if (op_info[step->tape.at[step->tape.count - 1].op].kind == KIND_ROW)
-        emit_row_op(&s);
-    else if (op_info[step->tape.at[step->tape.count - 1].op].kind == KIND_REDUCE)
-        emit_reduce(&s);
-    else
-        emit_elements(&s);
-    emit_close(e, "}");
+    emit_open(e, "static const mlp_cpu_parts parts = {");
+    emit_line(e, ".model = &%s_model,", name);
+    emit_line(e, ".packed = %s,", embedded ? arena_format(e->arena, "%s_packed", name) : "NULL");
+    emit_line(e, ".arena = %s,", plan->arena_bytes ? "arena" : "NULL");
+    emit_line(e, ".levels = levels,");
+    emit_line(e, ".level_count = sizeof levels / sizeof *levels,");
+    emit_close(e, "};");
     emit_blank(e);
-}
-
-static void emit_forward(struct emitter *e, const struct plan *plan)
-{
-    emit_line(e, "/* The network, for at most %" PRId64 " rows. */", plan->max_batch);
-    emit_line(e, "static void forward(size_t rows)");
-    emit_open(e, "{");
-    for (size_t i = 0; i < plan->steps.count; i++)
-        emit_line(e, "%s(rows);", plan->steps.at[i].function);
-    emit_close(e, "}");
+    emit_line(e, "static mlp_cpu_network network;");
     emit_blank(e);
 }
 
 /* ---- the library's functions ---- */
 
-static const char no_weights[] = "give a packed weights file to init or load_weights";
-
-static void emit_init(struct emitter *e, const struct plan *plan, bool embedded)
+/* A function that does what the runtime's does, which takes the network first. */
+static void emit_same(struct emitter *e, const char *head, const char *body)
 {
-    const char *name = plan->prefix;
-    bool weights = plan->weights_bytes > 0;
-    emit_line(e, "mlp_status %s_init(const mlp_options *options)", name);
+    emit_line(e, "%s", head);
     emit_open(e, "{");
-    emit_line(e, "mlp_status status = mlp_enter_init(&network);");
-    emit_line(e, "if (status != MLP_OK)");
-    emit_line(e, "    return status;");
-    if (weights && embedded) {
-        emit_line(e, "status = mlp_weights_check(&network, %s_packed, MLP_WEIGHTS_HEADER + %s_WEIGHTS_BYTES,", name,
-                  name);
-        emit_line(e, "                           %s_WEIGHTS_BYTES, weights_layout, \"the embedded weights\");", name);
-        emit_line(e, "if (status == MLP_OK && !network.loaded)");
-        emit_line(e, "    network.weights = %s_packed + MLP_WEIGHTS_HEADER;", name);
-    }
-    if (weights) {
-        emit_line(e, "if (status == MLP_OK && options && options->weights)");
-        emit_line(e, "    status = mlp_weights_load(&network, options->weights, %s_WEIGHTS_BYTES, weights_layout);",
-                  name);
-    } else {
-        emit_line(e, "if (options && options->weights)");
-        emit_line(e, "    status = mlp_fail(&network, MLP_BAD_ARGUMENT, \"this network has no weights to load\");");
-    }
-    emit_line(e, "network.ready = status == MLP_OK;");
-    emit_line(e, "mlp_leave(&network);");
-    emit_line(e, "return status;");
+    emit_line(e, "%s", body);
     emit_close(e, "}");
     emit_blank(e);
 }
 
-static const char *null_test(struct emitter *e, const struct plan *plan)
+/* "const void *const inputs[] = {in_x};" */
+static void emit_arrays(struct emitter *e, const char *type, const char *name, const char *prefix,
+                        const struct plan_port *ports, size_t count)
 {
     const char *text = "";
-    for (size_t i = 0; i < plan->inputs.count; i++)
-        text = arena_format(e->arena, "%s%s!in_%s", text, *text ? " || " : "", plan->inputs.at[i].name);
-    for (size_t i = 0; i < plan->outputs.count; i++)
-        text = arena_format(e->arena, "%s%s!out_%s", text, *text ? " || " : "", plan->outputs.at[i].name);
-    return text;
+    for (size_t i = 0; i < count; i++)
+        text = arena_format(e->arena, "%s%s%s_%s", text, i ? ", " : "", prefix, ports[i].name);
+    emit_line(e, "%s *const %s[] = {%s};", type, name, count ? text : "NULL");
 }
 
 static void emit_run(struct emitter *e, const struct plan *plan)
 {
     emit_line(e, "mlp_status %s_run(%s)", plan->prefix, emit_run_parameters(e->arena, plan));
     emit_open(e, "{");
-    emit_line(e, "mlp_status status = mlp_enter(&network);");
-    emit_line(e, "if (status != MLP_OK)");
-    emit_line(e, "    return status;");
-    emit_line(e, "if (rows && (%s))", null_test(e, plan));
-    emit_line(e, "    status = mlp_fail(&network, MLP_BAD_ARGUMENT, \"an array is NULL\");");
-    if (plan->weights_bytes) {
-        emit_line(e, "else if (!network.weights)");
-        emit_line(e, "    status = mlp_fail(&network, MLP_NO_WEIGHTS, \"%s\");", no_weights);
-    }
-    emit_open(e, "for (size_t done = 0, count; status == MLP_OK && done < rows; done += count) {");
-    emit_line(e, "count = rows - done < %s_MAX_BATCH ? rows - done : %s_MAX_BATCH;", plan->prefix, plan->prefix);
-    for (size_t i = 0; i < plan->inputs.count; i++)
-        emit_line(e, "io.in_%s = in_%s + done * %" PRId64 ";", plan->inputs.at[i].name, plan->inputs.at[i].name,
-                  plan->inputs.at[i].width);
-    for (size_t i = 0; i < plan->outputs.count; i++)
-        emit_line(e, "io.out_%s = out_%s + done * %" PRId64 ";", plan->outputs.at[i].name, plan->outputs.at[i].name,
-                  plan->outputs.at[i].width);
-    emit_line(e, "forward(count);");
-    emit_close(e, "}");
-    emit_line(e, "mlp_leave(&network);");
-    emit_line(e, "return status;");
+    emit_arrays(e, "const void", "from", "in", plan->inputs.at, plan->inputs.count);
+    emit_arrays(e, "void", "to", "out", plan->outputs.at, plan->outputs.count);
+    emit_line(e, "return mlp_cpu_run(&network, rows, from, to);");
     emit_close(e, "}");
     emit_blank(e);
 }
 
-static void emit_others(struct emitter *e, const struct plan *plan)
+static void emit_library(struct emitter *e, const struct plan *plan)
 {
     const char *name = plan->prefix;
-    emit_line(e, "mlp_status %s_load_weights(const char *path)", name);
-    emit_open(e, "{");
-    emit_line(e, "mlp_status status = mlp_enter(&network);");
-    emit_line(e, "if (status != MLP_OK)");
-    emit_line(e, "    return status;");
-    if (plan->weights_bytes) {
-        emit_line(e, "status = mlp_weights_load(&network, path, %s_WEIGHTS_BYTES, weights_layout);", name);
-    } else {
-        emit_line(e, "(void)path;");
-        emit_line(e, "status = mlp_fail(&network, MLP_BAD_ARGUMENT, \"this network has no weights to load\");");
-    }
-    emit_line(e, "mlp_leave(&network);");
-    emit_line(e, "return status;");
-    emit_close(e, "}");
-    emit_blank(e);
-    emit_line(e, "void %s_close(void)", name);
-    emit_open(e, "{");
-    emit_line(e, "if (mlp_enter_any(&network) != MLP_OK)");
-    emit_line(e, "    return;");
-    emit_line(e, "mlp_weights_unload(&network);");
-    emit_line(e, "network.ready = 0;");
-    emit_line(e, "mlp_leave(&network);");
-    emit_close(e, "}");
-    emit_blank(e);
-    emit_line(e, "const char *%s_error(void)", name);
-    emit_open(e, "{");
-    emit_line(e, "return network.error;");
-    emit_close(e, "}");
-    emit_blank(e);
+    emit_same(e, arena_format(e->arena, "mlp_status %s_init(const mlp_options *options)", name),
+              "return mlp_cpu_init(&network, &parts, options);");
+    emit_run(e, plan);
+    emit_same(e, arena_format(e->arena, "mlp_status %s_load_weights(const char *path)", name),
+              "return mlp_cpu_load_weights(&network, path);");
+    emit_same(e, arena_format(e->arena, "void %s_close(void)", name), "mlp_cpu_close(&network);");
+    emit_same(e, arena_format(e->arena, "const char *%s_error(void)", name), "return network.guard.error;");
 }
 
-/* ---- one step at a time, for --verify and --profile ---- */
-
-static void emit_begin(struct emitter *e, const struct plan *plan)
+/* For --verify, --profile and --info. */
+static void emit_tools(struct emitter *e)
 {
-    emit_line(e, "static size_t begun; /* rows */");
-    emit_blank(e);
-    emit_line(e, "static mlp_status begin(size_t rows, const void *const *inputs_begun, void *const *outputs_begun)");
-    emit_open(e, "{");
-    emit_line(e, "if (!network.ready)");
-    emit_line(e, "    return mlp_fail(&network, MLP_NOT_READY, NULL);");
-    if (plan->weights_bytes) {
-        emit_line(e, "if (!network.weights)");
-        emit_line(e, "    return mlp_fail(&network, MLP_NO_WEIGHTS, \"%s\");", no_weights);
-    }
-    emit_line(e, "if (rows > %s_MAX_BATCH)", plan->prefix);
-    emit_line(e, "    return MLP_BAD_ARGUMENT;");
-    if (!plan->inputs.count)
-        emit_line(e, "(void)inputs_begun;");
-    for (size_t i = 0; i < plan->inputs.count; i++)
-        emit_line(e, "io.in_%s = (const %s *)inputs_begun[%zu];", plan->inputs.at[i].name,
-                  dtype_c[plan->inputs.at[i].dtype], i);
-    for (size_t i = 0; i < plan->outputs.count; i++)
-        emit_line(e, "io.out_%s = (%s *)outputs_begun[%zu];", plan->outputs.at[i].name,
-                  dtype_c[plan->outputs.at[i].dtype], i);
-    emit_line(e, "begun = rows;");
-    emit_line(e, "return MLP_OK;");
-    emit_close(e, "}");
-    emit_blank(e);
-}
-
-static void emit_run_step(struct emitter *e, const struct plan *plan)
-{
-    emit_line(e, "static mlp_status run_step(size_t step)");
-    emit_open(e, "{");
-    emit_open(e, "static void (*const functions[])(size_t) = {");
-    for (size_t i = 0; i < plan->steps.count; i++)
-        emit_line(e, "%s,", plan->steps.at[i].function);
-    emit_close(e, "};");
-    emit_line(e, "if (step >= %zu)", plan->steps.count);
-    emit_line(e, "    return MLP_BAD_ARGUMENT;");
-    emit_line(e, "functions[step](begun);");
-    emit_line(e, "return MLP_OK;");
-    emit_close(e, "}");
-    emit_blank(e);
-}
-
-static void emit_read(struct emitter *e, const char *name, const char *from, const char *size)
-{
-    emit_line(e, "static mlp_status %s(size_t offset, size_t bytes, void *to)", name);
-    emit_open(e, "{");
-    emit_line(e, "if (offset > %s || bytes > %s - offset)", size, size);
-    emit_line(e, "    return MLP_BAD_ARGUMENT;");
-    if (from)
-        emit_line(e, "memcpy(to, %s + offset, bytes);", from);
-    else
-        emit_line(e, "(void)to;");
-    emit_line(e, "return MLP_OK;");
-    emit_close(e, "}");
-    emit_blank(e);
+    emit_same(e, "static mlp_status begin(size_t rows, const void *const *from, void *const *to)",
+              "return mlp_cpu_begin(&network, rows, from, to);");
+    emit_same(e, "static mlp_status run_step(size_t step)", "return mlp_cpu_run_step(&network, step);");
+    emit_same(e, "static mlp_status read_arena(size_t offset, size_t bytes, void *to)",
+              "return mlp_cpu_read_arena(&network, offset, bytes, to);");
+    emit_same(e, "static mlp_status read_weights(size_t offset, size_t bytes, void *to)",
+              "return mlp_cpu_read_weights(&network, offset, bytes, to);");
+    emit_same(e, "static const char *instructions(void)", "return mlp_cpu_instructions(&network);");
 }
 
 void emit_cpu(struct emitter *e, const struct plan *plan, bool embedded)
@@ -712,25 +129,10 @@ void emit_cpu(struct emitter *e, const struct plan *plan, bool embedded)
     emit_banner(e, plan);
     emit_line(e, "#include \"%s.h\"", plan->prefix);
     emit_blank(e);
-    emit_line(e, "#include <string.h>");
-    emit_blank(e);
-    emit_line(e, "#include \"mlp_cpu.h\"");
-    emit_line(e, "#include \"mlp_network.h\"");
+    emit_line(e, "#include \"mlp_cpu_network.h\"");
     emit_blank(e);
     emit_state(e, plan, embedded);
-    emit_products(e, plan);
-    const char **finishes = emit_finishes(e, plan);
-    for (size_t i = 0; i < plan->steps.count; i++)
-        emit_step(e, plan, &plan->steps.at[i], finishes[i]);
-    emit_forward(e, plan);
-    emit_init(e, plan, embedded);
-    emit_run(e, plan);
-    emit_others(e, plan);
-    emit_begin(e, plan);
-    emit_run_step(e, plan);
-    emit_read(e, "read_arena", plan->arena_bytes ? "(const unsigned char *)arena" : NULL,
-              arena_format(e->arena, "(size_t)%s_ARENA_BYTES", plan->prefix));
-    emit_read(e, "read_weights", plan->weights_bytes ? "network.weights" : NULL,
-              arena_format(e->arena, "(size_t)%s_WEIGHTS_BYTES", plan->prefix));
+    emit_library(e, plan);
+    emit_tools(e);
     emit_model(e, plan, embedded);
 }

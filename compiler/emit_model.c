@@ -324,6 +324,7 @@ void emit_model(struct emitter *e, const struct plan *plan, bool embedded)
     emit_line(e, ".run_step = run_step,");
     emit_line(e, ".read_arena = read_arena,");
     emit_line(e, ".read_weights = read_weights,");
+    emit_line(e, ".instructions = %s,", plan->target == TARGET_CPU ? "instructions" : "NULL");
     emit_line(e, ".whole_only = %d,", plan->forms && !forms_emit(plan, FORM_STEPS));
     emit_line(e, ".forms = %s,", plan->target == TARGET_CUDA ? "forms" : "NULL");
     emit_line(e, ".time_step = %s,", plan->target == TARGET_CUDA ? "time_step" : "NULL");

@@ -10,6 +10,7 @@
 #include "diag.h"
 #include "dot.h"
 #include "emit.h"
+#include "emit_cpu.h"
 #include "explain.h"
 #include "fold.h"
 #include "forms.h"
@@ -116,6 +117,8 @@ static bool back_end(struct compilation *c)
     c->plan = plan_make(c->graph, c->fusion, &c->source, &request, c->diags);
     if (c->plan)
         c->plan->locked = c->options.locked;
+    if (c->plan)
+        c->plan->cpu_levels = c->options.cpu_levels;
     return c->plan;
 }
 
@@ -147,6 +150,17 @@ static void render(struct outputs *outputs, const char *path, struct emitter *em
     *emitter = (struct emitter){.arena = emitter->arena};
 }
 
+/* The steps for each instruction set. */
+static void render_levels(struct outputs *outputs, const struct plan *plan, struct emitter *emitter)
+{
+    for (int level = 0; level <= CPU_LEVELS; level++) {
+        if (!cpu_level_wanted(plan, level))
+            continue;
+        emit_cpu_level(emitter, plan, level);
+        render(outputs, arena_format(plan->arena, "%s.c", cpu_steps_name(plan->arena, plan, level)), emitter);
+    }
+}
+
 /* All generated files, under bare names. Without a source of weights, they are external. */
 static struct outputs render_all(const struct compilation *c)
 {
@@ -164,6 +178,9 @@ static struct outputs render_all(const struct compilation *c)
     } else {
         emit_cpu(&emitter, plan, embedded);
         render(&outputs, arena_format(c->arena, "%s.c", plan->prefix), &emitter);
+        emit_cpu_steps(&emitter, plan);
+        render(&outputs, arena_format(c->arena, "%s_steps.h", plan->prefix), &emitter);
+        render_levels(&outputs, plan, &emitter);
     }
     emit_main(&emitter, plan);
     render(&outputs, arena_format(c->arena, "%s_main.c", plan->prefix), &emitter);

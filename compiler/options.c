@@ -18,6 +18,8 @@ static const char help[] =
     "                           static where the C compiler has a static C library\n"
     "  --lib -o DIR             compiles libNAME.a and NAME.h into DIR\n"
     "  --target=cuda|cpu        what runs it (default cuda)\n"
+    "  --cpu=LIST               the processors that a CPU network is compiled for, whose program takes the best that it\n"
+    "                           finds: of x86-64, x86-64-v2, v3, v4 (default x86-64,v3); native: as $CC is told\n"
     "  --weights=FILE           takes the weights from this safetensors file, not the spec's\n"
     "  --weights=embed          packs the weights into the program (default where there are any)\n"
     "  --weights=external       writes them to NAME.weights, which the program reads at start\n"
@@ -138,9 +140,29 @@ static enum exit_status choose(const char *name, const char *value, const char *
     return *choice < 0 ? no_such_choice(name, value, choices) : EXIT_DONE;
 }
 
-enum valued { TARGET, DUMP, COLOR, WEIGHTS, RANDOM_WEIGHTS, WHOLE, PLAN };
+/* "x86-64,v3", or native alone. */
+static enum exit_status parse_levels(struct options *options, const char *list)
+{
+    static const char *const levels[] = {"x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4", "v2", "v3", "v4", NULL};
+    options->cpu_levels = 0;
+    if (!strcmp(list, "native"))
+        return EXIT_DONE;
+    for (size_t length = 0;; list += length + 1) {
+        char word[16] = "";
+        length = strcspn(list, ",");
+        snprintf(word, sizeof word, "%.*s", (int)(length < sizeof word ? length : sizeof word), list);
+        int level = index_of(word, levels);
+        if (level < 0)
+            return wrong("--cpu=%s: a list of x86-64, x86-64-v2, v3, v4, or native alone", list);
+        options->cpu_levels |= 1u << (level < CPU_LEVELS ? level + 1 : level - CPU_LEVELS + 2);
+        if (!list[length])
+            return EXIT_DONE;
+    }
+}
 
-static const char *const valued_names[] = {"--target", "--dump", "--color", "--weights", "--random-weights",
+enum valued { TARGET, CPU, DUMP, COLOR, WEIGHTS, RANDOM_WEIGHTS, WHOLE, PLAN };
+
+static const char *const valued_names[] = {"--target", "--cpu", "--dump", "--color", "--weights", "--random-weights",
                                           "--whole",  "--plan", NULL};
 
 static enum exit_status parse_value(struct options *options, enum valued option, const char *value)
@@ -153,6 +175,8 @@ static enum exit_status parse_value(struct options *options, enum valued option,
         status = choose(name, value, targets, &choice);
         options->target = choice ? TARGET_CUDA : TARGET_CPU;
         return status;
+    case CPU:
+        return parse_levels(options, value);
     case DUMP:
         status = choose(name, value, dumps, &choice);
         return status == EXIT_DONE ? set_dump(options, (enum dump)choice) : status;
@@ -286,7 +310,7 @@ static enum exit_status check_together(const struct options *options)
 
 enum exit_status options_parse(int argc, char **argv, struct options *options, bool *done)
 {
-    *options = (struct options){.target = TARGET_CUDA};
+    *options = (struct options){.target = TARGET_CUDA, .cpu_levels = 1u << 1 | 1u << 3};
     *done = false;
     for (int i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h") || !strcmp(argv[i], "--version")) {

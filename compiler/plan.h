@@ -132,6 +132,7 @@ struct plan_port {
 };
 
 enum { WEIGHTS_HEADER_BYTES = 256 };
+enum { CPU_LEVELS = 4 };
 
 struct plan {
     struct arena *arena;
@@ -157,6 +158,8 @@ struct plan {
     enum form *form_locks;          /* what the plan file says of each batch size, FORM_COUNT: nothing; NULL: no file */
     const char *network;            /* CUDA: what a choice of forms depends on: "policy layout=0123456789abcdef" */
     struct batch_form *forms;       /* of each batch size; NULL on a CPU */
+    unsigned cpu_levels;            /* CPU: the levels of x86-64 to compile for, 1 to CPU_LEVELS, a bit each; 0: as the
+                                       C compiler is told */
     bool locked;                    /* --locked: the program, too, insists on its plans */
     int64_t arena_bytes;            /* of the buffers in the arena */
     int64_t weights_bytes;          /* of the packed parameters, without the header */

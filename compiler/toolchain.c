@@ -373,7 +373,7 @@ static void add_header(const struct outputs *sources, const char *folder, struct
 {
     for (size_t i = 0; i < sources->files.count; i++) {
         const struct output_file *file = &sources->files.at[i];
-        if (ends_with(file->path, ".h"))
+        if (ends_with(file->path, ".h") && !ends_with(file->path, "_steps.h"))
             outputs_add(outputs, arena_format(outputs->arena, "%s/%s", folder, file->path), file->bytes, file->size);
     }
 }

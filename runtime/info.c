@@ -143,6 +143,17 @@ static void print_on_device(const mlp_command *command)
     model->close();
 }
 
+/* ---- On a processor ---- */
+
+static void print_processor(const mlp_command *command)
+{
+    const mlp_model *model = command->model;
+    int ready = model->init(&command->options) == MLP_OK;
+    const char *instructions = model->instructions();
+    printf("%-9s%s\n", "cpu", ready || instructions ? instructions : model->error());
+    model->close();
+}
+
 /* ---- All of it ---- */
 
 int mlp_info(const mlp_command *command)
@@ -156,6 +167,8 @@ int mlp_info(const mlp_command *command)
     print_memory(model);
     if (model->describe)
         print_on_device(command);
+    if (model->instructions)
+        print_processor(command);
     print_steps(model);
     return MLP_EXIT_DONE;
 }

@@ -9,17 +9,6 @@
 #include "mlp_number.h"
 #include "mlp_tile.h"
 
-/* The part of an array from `offset` on, as a pointer of which the compiler knows nothing more: where it knows that two
- * parts are of one array and their strides are multiples of each other, gcc 12 has been seen to lose stores. */
-static inline float *mlp_part(float *array, size_t offset)
-{
-    float *part = array + offset;
-#if defined(__GNUC__)
-    __asm__("" : "+r"(part));
-#endif
-    return part;
-}
-
 /* ---- Element by element ---- */
 
 static inline float mlp_abs(float x)

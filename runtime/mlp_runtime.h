@@ -39,6 +39,7 @@ typedef enum mlp_status {
     MLP_NO_MEMORY,                  /* host or device memory ran out */
     MLP_NO_DEVICE,                  /* no such GPU, or no driver */
     MLP_WRONG_DEVICE,               /* the program holds no code for this GPU */
+    MLP_WRONG_CPU,                  /* the program holds no code for this processor */
     MLP_WRONG_LIBRARY,              /* cuBLASLt is not of the major version that the network was built with */
     MLP_NO_PLAN,                    /* a product has no plan that works on this device */
     MLP_DEVICE_FAILED               /* a CUDA or cuBLASLt call failed */
@@ -236,6 +237,9 @@ typedef struct mlp_model {
     mlp_status (*run_step)(size_t step);
     mlp_status (*read_arena)(size_t offset, size_t bytes, void *to);
     mlp_status (*read_weights)(size_t offset, size_t bytes, void *to);
+
+    /* On a CPU, after init: the instruction set of the steps in use, "x86-64-v3"; NULL on a GPU. */
+    const char *(*instructions)(void);
 
     /* On a GPU. */
     int whole_only;                 /* run_step does not work: the network is in kernels of its own as a whole */

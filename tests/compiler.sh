@@ -18,6 +18,14 @@ status "unknown option" 2 "$mlpc" --no-such-option digits.mlp
 says "unknown option" 'no-such-option'
 status "two specs" 2 "$mlpc" --target=cpu digits.mlp digits.mlp
 status "unknown target" 2 "$mlpc" --target=tpu digits.mlp
+for list in v5 "" v3, native,v3; do
+    status "--cpu=$list" 2 "$mlpc" --target=cpu --cpu="$list" digits.mlp
+    says "--cpu=$list" 'a list of x86-64, x86-64-v2, v3, v4, or native alone'
+done
+check "--cpu" "$mlpc" --target=cpu --cpu=x86-64-v4,x86-64 -o levels digits.mlp
+check "a file for each level" bash -c '[ "$(echo levels/digits_*64*.c)" = "levels/digits_x86_64.c levels/digits_x86_64_v4.c" ]'
+check "--cpu=native" "$mlpc" --target=cpu --cpu=native -o native digits.mlp
+check "a file for the level given" bash -c '[ "$(echo native/digits_[!m]*.c)" = native/digits_native.c ]'
 status "unknown dump" 2 "$mlpc" --dump=nothing digits.mlp
 status "missing operand of -o" 2 "$mlpc" digits.mlp -o
 status "no such spec" 3 "$mlpc" --target=cpu none.mlp
@@ -68,7 +76,7 @@ else
     fi
     check "a program is small: it has $(stat -c %s linked) bytes, weights included" \
         test "$(stat -c %s linked)" -lt 1200000
-    check "a program has names" bash -c 'nm linked | grep -q digits_run'
+    check "a program has names" bash -c 'nm linked | grep -q digits_init'
     check "a program holds no BLAS" bash -c '! nm linked | grep -iE "cblas|sgemm"'
     check "--no-static" "$mlpc" --exe --target=cpu --no-static -o dynamic digits.mlp
     check "--no-static: the program is dynamic" is_dynamic dynamic

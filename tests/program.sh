@@ -42,12 +42,12 @@ cc=${CC:-gcc}
 check "emit" "$mlpc" --target=cpu -o sources "$root/specs/digits.mlp"
 build_sources() {
     # shellcheck disable=SC2086
-    check "$1: build the sources" $cc -std=c11 -O1 -I sources -I "$runtime" -o sources/program sources/digits.c \
-        sources/digits_main.c sources/digits_weights.S "$runtime/libmlprt.a" -lm
+    check "$1: build the sources" $cc -std=c11 -O1 -I sources -I "$runtime" -o sources/program \
+        sources/*.c sources/*.S "$runtime/libmlprt.a" -lm
 }
 build_sources "as they are"
 check "--verify of the sources as they are" sources/program --verify x=x.npy
-sed -i '/product_128_to_64/s/p_fc2_bias/NULL/' sources/digits.c
+sed -i '/product_128_to_64/s/p_fc2_bias/NULL/' sources/digits_steps.h
 build_sources "without a bias"
 status "--verify finds a wrong step" 1 sources/program --verify x=x.npy
 says "--verify names the first wrong step" 'step 2 .*h2 = relu.* diverges'

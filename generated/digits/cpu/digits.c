@@ -2,197 +2,83 @@
  * Spec checksum 7701dcd6e3af7064. 4 steps, values 276480 bytes, weights 70464 bytes. */
 #include "digits.h"
 
-#include <string.h>
+#include "mlp_cpu_network.h"
 
-#include "mlp_cpu.h"
-#include "mlp_network.h"
+MLP_EXTERN const mlp_steps digits_x86_64_v3; /* digits_x86_64_v3.c */
+MLP_EXTERN const mlp_steps digits_x86_64; /* digits_x86_64.c */
 
-static mlp_network network;
-
-MLP_EXTERN const unsigned char digits_packed[]; /* digits_weights.S */
-static const uint64_t weights_layout = UINT64_C(0xc5e82143e39d7487);
-
-/* The packed parameter at a byte offset. */
-static const float *weight(size_t offset)
-{
-    return (const float *)(const void *)(network.weights + offset);
-}
-
-/* Values between steps, for up to 360 rows: the width of each, how far apart its rows are where that
- * is more (a part of another value), and the steps between which it must stay. */
-MLP_ALIGN(64) static float arena[69120];
-enum {
-    at_h1 = 0, /* [128], steps 0 to 1 */
-    at_h2 = 46080, /* [64], steps 1 to 2 */
-    at_fc3 = 0, /* [10], steps 2 to 3 */
+/* The steps for each instruction set, the best first. Where the compiler may count on one of them anyway, those
+ * below are left out. */
+static const mlp_cpu_level levels[] = {
+    {MLP_LEVEL_AT_LEAST(3), &digits_x86_64_v3},
+#if MLP_LEVEL_GIVEN < 3
+    {MLP_LEVEL_AT_LEAST(1), &digits_x86_64},
+#endif
 };
 
-/* The caller's rows that are being worked on. */
-static struct {
-    const float *in_x;
-    float *out_y;
-} io;
+MLP_EXTERN const unsigned char digits_packed[]; /* digits_weights.S */
+MLP_ALIGN(64) static float arena[69120]; /* values between steps */
 
-/* Products, each with a bias: columns out, in; how far rows stand apart, in, out; relu. */
-MLP_PRODUCT(product_64_to_128_relu, 128, 64, 64, 128, 1)
-MLP_PRODUCT(product_128_to_64_relu, 64, 128, 128, 64, 1)
-MLP_PRODUCT(product_64_to_10, 10, 64, 64, 10, 0)
+static const mlp_cpu_parts parts = {
+    .model = &digits_model,
+    .packed = digits_packed,
+    .arena = arena,
+    .levels = levels,
+    .level_count = sizeof levels / sizeof *levels,
+};
 
-/* h1 = relu(linear(x, fc1)) -- digits.mlp:7 */
-static void step_0_h1(size_t rows)
-{
-    const float *const p_fc1_weight = weight(0);
-    const float *const p_fc1_bias = weight(32768);
-    float *const v_h1 = mlp_part(arena, at_h1);
-    product_64_to_128_relu(rows, io.in_x, p_fc1_weight, p_fc1_bias, v_h1);
-}
-
-/* h2 = relu(linear(h1, fc2)) -- digits.mlp:8 */
-static void step_1_h2(size_t rows)
-{
-    const float *const p_fc2_weight = weight(33280);
-    const float *const p_fc2_bias = weight(66048);
-    float *const v_h1 = mlp_part(arena, at_h1);
-    float *const v_h2 = mlp_part(arena, at_h2);
-    product_128_to_64_relu(rows, v_h1, p_fc2_weight, p_fc2_bias, v_h2);
-}
-
-/* fc3 = linear(h2, fc3) -- digits.mlp:9 */
-static void step_2_fc3(size_t rows)
-{
-    const float *const p_fc3_weight = weight(66304);
-    const float *const p_fc3_bias = weight(70400);
-    float *const v_h2 = mlp_part(arena, at_h2);
-    float *const v_fc3 = mlp_part(arena, at_fc3);
-    product_64_to_10(rows, v_h2, p_fc3_weight, p_fc3_bias, v_fc3);
-}
-
-/* y = softmax(fc3) -- digits.mlp:9 */
-static void step_3_y(size_t rows)
-{
-    float *const v_fc3 = mlp_part(arena, at_fc3);
-    for (size_t r = 0; r < rows; r++) {
-        const float *const x_fc3 = v_fc3 + r * 10;
-        float *const y = io.out_y + r * 10;
-        for (size_t j = 0; j < 10; j++) {
-            y[j] = x_fc3[j];
-        }
-        mlp_softmax_row(y, 10);
-    }
-}
-
-/* The network, for at most 360 rows. */
-static void forward(size_t rows)
-{
-    step_0_h1(rows);
-    step_1_h2(rows);
-    step_2_fc3(rows);
-    step_3_y(rows);
-}
+static mlp_cpu_network network;
 
 mlp_status digits_init(const mlp_options *options)
 {
-    mlp_status status = mlp_enter_init(&network);
-    if (status != MLP_OK)
-        return status;
-    status = mlp_weights_check(&network, digits_packed, MLP_WEIGHTS_HEADER + digits_WEIGHTS_BYTES,
-                               digits_WEIGHTS_BYTES, weights_layout, "the embedded weights");
-    if (status == MLP_OK && !network.loaded)
-        network.weights = digits_packed + MLP_WEIGHTS_HEADER;
-    if (status == MLP_OK && options && options->weights)
-        status = mlp_weights_load(&network, options->weights, digits_WEIGHTS_BYTES, weights_layout);
-    network.ready = status == MLP_OK;
-    mlp_leave(&network);
-    return status;
+    return mlp_cpu_init(&network, &parts, options);
 }
 
 mlp_status digits_run(size_t rows, const float *in_x, float *out_y)
 {
-    mlp_status status = mlp_enter(&network);
-    if (status != MLP_OK)
-        return status;
-    if (rows && (!in_x || !out_y))
-        status = mlp_fail(&network, MLP_BAD_ARGUMENT, "an array is NULL");
-    else if (!network.weights)
-        status = mlp_fail(&network, MLP_NO_WEIGHTS, "give a packed weights file to init or load_weights");
-    for (size_t done = 0, count; status == MLP_OK && done < rows; done += count) {
-        count = rows - done < digits_MAX_BATCH ? rows - done : digits_MAX_BATCH;
-        io.in_x = in_x + done * 64;
-        io.out_y = out_y + done * 10;
-        forward(count);
-    }
-    mlp_leave(&network);
-    return status;
+    const void *const from[] = {in_x};
+    void *const to[] = {out_y};
+    return mlp_cpu_run(&network, rows, from, to);
 }
 
 mlp_status digits_load_weights(const char *path)
 {
-    mlp_status status = mlp_enter(&network);
-    if (status != MLP_OK)
-        return status;
-    status = mlp_weights_load(&network, path, digits_WEIGHTS_BYTES, weights_layout);
-    mlp_leave(&network);
-    return status;
+    return mlp_cpu_load_weights(&network, path);
 }
 
 void digits_close(void)
 {
-    if (mlp_enter_any(&network) != MLP_OK)
-        return;
-    mlp_weights_unload(&network);
-    network.ready = 0;
-    mlp_leave(&network);
+    mlp_cpu_close(&network);
 }
 
 const char *digits_error(void)
 {
-    return network.error;
+    return network.guard.error;
 }
 
-static size_t begun; /* rows */
-
-static mlp_status begin(size_t rows, const void *const *inputs_begun, void *const *outputs_begun)
+static mlp_status begin(size_t rows, const void *const *from, void *const *to)
 {
-    if (!network.ready)
-        return mlp_fail(&network, MLP_NOT_READY, NULL);
-    if (!network.weights)
-        return mlp_fail(&network, MLP_NO_WEIGHTS, "give a packed weights file to init or load_weights");
-    if (rows > digits_MAX_BATCH)
-        return MLP_BAD_ARGUMENT;
-    io.in_x = (const float *)inputs_begun[0];
-    io.out_y = (float *)outputs_begun[0];
-    begun = rows;
-    return MLP_OK;
+    return mlp_cpu_begin(&network, rows, from, to);
 }
 
 static mlp_status run_step(size_t step)
 {
-    static void (*const functions[])(size_t) = {
-        step_0_h1,
-        step_1_h2,
-        step_2_fc3,
-        step_3_y,
-    };
-    if (step >= 4)
-        return MLP_BAD_ARGUMENT;
-    functions[step](begun);
-    return MLP_OK;
+    return mlp_cpu_run_step(&network, step);
 }
 
 static mlp_status read_arena(size_t offset, size_t bytes, void *to)
 {
-    if (offset > (size_t)digits_ARENA_BYTES || bytes > (size_t)digits_ARENA_BYTES - offset)
-        return MLP_BAD_ARGUMENT;
-    memcpy(to, (const unsigned char *)arena + offset, bytes);
-    return MLP_OK;
+    return mlp_cpu_read_arena(&network, offset, bytes, to);
 }
 
 static mlp_status read_weights(size_t offset, size_t bytes, void *to)
 {
-    if (offset > (size_t)digits_WEIGHTS_BYTES || bytes > (size_t)digits_WEIGHTS_BYTES - offset)
-        return MLP_BAD_ARGUMENT;
-    memcpy(to, network.weights + offset, bytes);
-    return MLP_OK;
+    return mlp_cpu_read_weights(&network, offset, bytes, to);
+}
+
+static const char *instructions(void)
+{
+    return mlp_cpu_instructions(&network);
 }
 
 /* ---- The description of the network, for tools ---- */
@@ -282,6 +168,7 @@ const mlp_model digits_model = {
     .run_step = run_step,
     .read_arena = read_arena,
     .read_weights = read_weights,
+    .instructions = instructions,
     .whole_only = 0,
     .forms = NULL,
     .time_step = NULL,

@@ -390,6 +390,7 @@ const mlp_model digits_model = {
     .run_step = run_step,
     .read_arena = read_arena,
     .read_weights = read_weights,
+    .instructions = NULL,
     .whole_only = 0,
     .forms = forms,
     .time_step = time_step,

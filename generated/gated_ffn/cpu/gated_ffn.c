@@ -2,222 +2,82 @@
  * Spec checksum b32f57685e290b5e. 4 steps, values 1081344 bytes, weights 8652800 bytes. */
 #include "gated_ffn.h"
 
-#include <string.h>
+#include "mlp_cpu_network.h"
 
-#include "mlp_cpu.h"
-#include "mlp_network.h"
+MLP_EXTERN const mlp_steps gated_ffn_x86_64_v3; /* gated_ffn_x86_64_v3.c */
+MLP_EXTERN const mlp_steps gated_ffn_x86_64; /* gated_ffn_x86_64.c */
 
-static mlp_network network;
-
-static const uint64_t weights_layout = UINT64_C(0xcc824f40c3034aac);
-
-/* The packed parameter at a byte offset. */
-static const float *weight(size_t offset)
-{
-    return (const float *)(const void *)(network.weights + offset);
-}
-
-/* Values between steps, for up to 64 rows: the width of each, how far apart its rows are where that
- * is more (a part of another value), and the steps between which it must stay. */
-MLP_ALIGN(64) static float arena[270336];
-enum {
-    at_n = 0, /* [512], steps 0 to 1 */
-    at_gate_up = 90112, /* [2816], steps 1 to 2 */
-    at_gate = 90112, /* [1408], rows 2816 apart, steps 1 to 2 */
-    at_u = 91520, /* [1408], rows 2816 apart, steps 1 to 2 */
-    at_down_in = 0, /* [1408], steps 2 to 3 */
-    at_y_f32 = 237568, /* [512], steps 3 to 3 */
+/* The steps for each instruction set, the best first. Where the compiler may count on one of them anyway, those
+ * below are left out. */
+static const mlp_cpu_level levels[] = {
+    {MLP_LEVEL_AT_LEAST(3), &gated_ffn_x86_64_v3},
+#if MLP_LEVEL_GIVEN < 3
+    {MLP_LEVEL_AT_LEAST(1), &gated_ffn_x86_64},
+#endif
 };
 
-/* The caller's rows that are being worked on. */
-static struct {
-    const mlp_bf16 *in_x;
-    mlp_bf16 *out_y;
-} io;
+MLP_ALIGN(64) static float arena[270336]; /* values between steps */
 
-/* Products, each with a bias: columns out, in; how far rows stand apart, in, out; relu. */
-MLP_PRODUCT(product_512_to_2816, 2816, 512, 512, 2816, 0)
-MLP_PRODUCT(product_1408_to_512, 512, 1408, 1408, 512, 0)
+static const mlp_cpu_parts parts = {
+    .model = &gated_ffn_model,
+    .packed = NULL,
+    .arena = arena,
+    .levels = levels,
+    .level_count = sizeof levels / sizeof *levels,
+};
 
-/* n = rmsnorm(x, norm) -- gated_ffn.mlp:9 */
-static void step_0_n(size_t rows)
-{
-    const float *const p_norm_weight = weight(0);
-    float *const v_n = mlp_part(arena, at_n);
-    for (size_t r = 0; r < rows; r++) {
-        const mlp_bf16 *const x_x = io.in_x + r * 512;
-        float *const y = v_n + r * 512;
-        for (size_t j = 0; j < 512; j++) {
-            y[j] = mlp_bf16_load(x_x[j]);
-        }
-        mlp_rmsnorm_row(y, 512, 1e-06f, 0.0f, p_norm_weight);
-        for (size_t j = 0; j < 512; j++) {
-            y[j] = mlp_round_bf16(y[j]);
-        }
-    }
-}
-
-/* gate_up = linear(n, gate+up) -- gated_ffn.mlp:10 */
-static void step_1_gate_up(size_t rows)
-{
-    const float *const p_gate_weight_up_weight = weight(2048);
-    float *const v_n = mlp_part(arena, at_n);
-    float *const v_gate_up = mlp_part(arena, at_gate_up);
-    product_512_to_2816(rows, v_n, p_gate_weight_up_weight, NULL, v_gate_up);
-    for (size_t r = 0; r < rows; r++) {
-        float *const y = v_gate_up + r * 2816;
-        for (size_t j = 0; j < 2816; j++) {
-            const float t0 = y[j];
-            y[j] = mlp_round_bf16(t0);
-        }
-    }
-}
-
-/* down_in = silu(gate) * u -- gated_ffn.mlp:12 */
-static void step_2_down_in(size_t rows)
-{
-    float *const v_gate = mlp_part(arena, at_gate);
-    float *const v_u = mlp_part(arena, at_u);
-    float *const v_down_in = mlp_part(arena, at_down_in);
-    for (size_t r = 0; r < rows; r++) {
-        const float *const x_gate = v_gate + r * 2816;
-        const float *const x_u = v_u + r * 2816;
-        float *const y = v_down_in + r * 1408;
-        for (size_t j = 0; j < 1408; j++) {
-            const float t0 = mlp_silu(x_gate[j]);
-            const float t1 = t0 * x_u[j];
-            y[j] = mlp_round_bf16(t1);
-        }
-    }
-}
-
-/* y = x + linear(down_in, down) -- gated_ffn.mlp:12 */
-static void step_3_y(size_t rows)
-{
-    const float *const p_down_weight = weight(5769216);
-    float *const v_down_in = mlp_part(arena, at_down_in);
-    float *const v_y_f32 = mlp_part(arena, at_y_f32);
-    product_1408_to_512(rows, v_down_in, p_down_weight, NULL, v_y_f32);
-    for (size_t r = 0; r < rows; r++) {
-        const mlp_bf16 *const x_x = io.in_x + r * 512;
-        mlp_bf16 *const y = io.out_y + r * 512;
-        const float *const sums = v_y_f32 + r * 512;
-        for (size_t j = 0; j < 512; j++) {
-            const float t0 = sums[j];
-            const float t1 = mlp_bf16_load(x_x[j]) + t0;
-            y[j] = mlp_bf16_store(t1);
-        }
-    }
-}
-
-/* The network, for at most 64 rows. */
-static void forward(size_t rows)
-{
-    step_0_n(rows);
-    step_1_gate_up(rows);
-    step_2_down_in(rows);
-    step_3_y(rows);
-}
+static mlp_cpu_network network;
 
 mlp_status gated_ffn_init(const mlp_options *options)
 {
-    mlp_status status = mlp_enter_init(&network);
-    if (status != MLP_OK)
-        return status;
-    if (status == MLP_OK && options && options->weights)
-        status = mlp_weights_load(&network, options->weights, gated_ffn_WEIGHTS_BYTES, weights_layout);
-    network.ready = status == MLP_OK;
-    mlp_leave(&network);
-    return status;
+    return mlp_cpu_init(&network, &parts, options);
 }
 
 mlp_status gated_ffn_run(size_t rows, const mlp_bf16 *in_x, mlp_bf16 *out_y)
 {
-    mlp_status status = mlp_enter(&network);
-    if (status != MLP_OK)
-        return status;
-    if (rows && (!in_x || !out_y))
-        status = mlp_fail(&network, MLP_BAD_ARGUMENT, "an array is NULL");
-    else if (!network.weights)
-        status = mlp_fail(&network, MLP_NO_WEIGHTS, "give a packed weights file to init or load_weights");
-    for (size_t done = 0, count; status == MLP_OK && done < rows; done += count) {
-        count = rows - done < gated_ffn_MAX_BATCH ? rows - done : gated_ffn_MAX_BATCH;
-        io.in_x = in_x + done * 512;
-        io.out_y = out_y + done * 512;
-        forward(count);
-    }
-    mlp_leave(&network);
-    return status;
+    const void *const from[] = {in_x};
+    void *const to[] = {out_y};
+    return mlp_cpu_run(&network, rows, from, to);
 }
 
 mlp_status gated_ffn_load_weights(const char *path)
 {
-    mlp_status status = mlp_enter(&network);
-    if (status != MLP_OK)
-        return status;
-    status = mlp_weights_load(&network, path, gated_ffn_WEIGHTS_BYTES, weights_layout);
-    mlp_leave(&network);
-    return status;
+    return mlp_cpu_load_weights(&network, path);
 }
 
 void gated_ffn_close(void)
 {
-    if (mlp_enter_any(&network) != MLP_OK)
-        return;
-    mlp_weights_unload(&network);
-    network.ready = 0;
-    mlp_leave(&network);
+    mlp_cpu_close(&network);
 }
 
 const char *gated_ffn_error(void)
 {
-    return network.error;
+    return network.guard.error;
 }
 
-static size_t begun; /* rows */
-
-static mlp_status begin(size_t rows, const void *const *inputs_begun, void *const *outputs_begun)
+static mlp_status begin(size_t rows, const void *const *from, void *const *to)
 {
-    if (!network.ready)
-        return mlp_fail(&network, MLP_NOT_READY, NULL);
-    if (!network.weights)
-        return mlp_fail(&network, MLP_NO_WEIGHTS, "give a packed weights file to init or load_weights");
-    if (rows > gated_ffn_MAX_BATCH)
-        return MLP_BAD_ARGUMENT;
-    io.in_x = (const mlp_bf16 *)inputs_begun[0];
-    io.out_y = (mlp_bf16 *)outputs_begun[0];
-    begun = rows;
-    return MLP_OK;
+    return mlp_cpu_begin(&network, rows, from, to);
 }
 
 static mlp_status run_step(size_t step)
 {
-    static void (*const functions[])(size_t) = {
-        step_0_n,
-        step_1_gate_up,
-        step_2_down_in,
-        step_3_y,
-    };
-    if (step >= 4)
-        return MLP_BAD_ARGUMENT;
-    functions[step](begun);
-    return MLP_OK;
+    return mlp_cpu_run_step(&network, step);
 }
 
 static mlp_status read_arena(size_t offset, size_t bytes, void *to)
 {
-    if (offset > (size_t)gated_ffn_ARENA_BYTES || bytes > (size_t)gated_ffn_ARENA_BYTES - offset)
-        return MLP_BAD_ARGUMENT;
-    memcpy(to, (const unsigned char *)arena + offset, bytes);
-    return MLP_OK;
+    return mlp_cpu_read_arena(&network, offset, bytes, to);
 }
 
 static mlp_status read_weights(size_t offset, size_t bytes, void *to)
 {
-    if (offset > (size_t)gated_ffn_WEIGHTS_BYTES || bytes > (size_t)gated_ffn_WEIGHTS_BYTES - offset)
-        return MLP_BAD_ARGUMENT;
-    memcpy(to, network.weights + offset, bytes);
-    return MLP_OK;
+    return mlp_cpu_read_weights(&network, offset, bytes, to);
+}
+
+static const char *instructions(void)
+{
+    return mlp_cpu_instructions(&network);
 }
 
 /* ---- The description of the network, for tools ---- */
@@ -307,6 +167,7 @@ const mlp_model gated_ffn_model = {
     .run_step = run_step,
     .read_arena = read_arena,
     .read_weights = read_weights,
+    .instructions = instructions,
     .whole_only = 0,
     .forms = NULL,
     .time_step = NULL,

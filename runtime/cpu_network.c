@@ -1,0 +1,176 @@
+/* A network for the CPU: the steps that fit this processor, chosen once, and rows of any number through them. */
+#include "mlp_cpu_network.h"
+
+#include <string.h>
+
+/* ---- Start and end ---- */
+
+static const char *level_text(int level)
+{
+    static const char *const texts[] = {"nothing", "x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4", "as compiled"};
+    return texts[level];
+}
+
+static mlp_status choose_level(mlp_cpu_network *network)
+{
+    const int here = mlp_cpu_level_here();
+    for (size_t i = 0; i < network->parts->level_count; i++) {
+        if (network->parts->levels[i].level <= here) {
+            network->level = &network->parts->levels[i];
+            return MLP_OK;
+        }
+    }
+    return mlp_fail(&network->guard, MLP_WRONG_CPU, "it has %s, this network needs %s", level_text(here),
+                    level_text(network->parts->levels[network->parts->level_count - 1].level));
+}
+
+static mlp_status open_weights(mlp_cpu_network *network, const char *path)
+{
+    const mlp_model *model = network->parts->model;
+    mlp_network *guard = &network->guard;
+    mlp_status status = MLP_OK;
+    if (network->parts->packed)
+        status = mlp_weights_check(guard, network->parts->packed, MLP_WEIGHTS_HEADER + model->weights_bytes,
+                                   model->weights_bytes, model->weights_layout, "the embedded weights");
+    if (status == MLP_OK && network->parts->packed && !guard->loaded)
+        guard->weights = network->parts->packed + MLP_WEIGHTS_HEADER;
+    if (status != MLP_OK || !path)
+        return status;
+    if (!model->weights_bytes)
+        return mlp_fail(guard, MLP_BAD_ARGUMENT, "this network has no weights to load");
+    return mlp_weights_load(guard, path, model->weights_bytes, model->weights_layout);
+}
+
+mlp_status mlp_cpu_init(mlp_cpu_network *network, const mlp_cpu_parts *parts, const mlp_options *options)
+{
+    mlp_status status = mlp_enter_init(&network->guard);
+    if (status != MLP_OK)
+        return status;
+    network->parts = parts;
+    status = choose_level(network);
+    if (status == MLP_OK)
+        status = open_weights(network, options ? options->weights : NULL);
+    network->guard.ready = status == MLP_OK;
+    mlp_leave(&network->guard);
+    return status;
+}
+
+mlp_status mlp_cpu_load_weights(mlp_cpu_network *network, const char *path)
+{
+    mlp_status status = mlp_enter(&network->guard);
+    if (status != MLP_OK)
+        return status;
+    const mlp_model *model = network->parts->model;
+    if (model->weights_bytes)
+        status = mlp_weights_load(&network->guard, path, model->weights_bytes, model->weights_layout);
+    else
+        status = mlp_fail(&network->guard, MLP_BAD_ARGUMENT, "this network has no weights to load");
+    mlp_leave(&network->guard);
+    return status;
+}
+
+void mlp_cpu_close(mlp_cpu_network *network)
+{
+    if (mlp_enter_any(&network->guard) != MLP_OK)
+        return;
+    mlp_weights_unload(&network->guard);
+    network->guard.ready = 0;
+    mlp_leave(&network->guard);
+}
+
+const char *mlp_cpu_instructions(const mlp_cpu_network *network)
+{
+    return network->level ? level_text(network->level->level) : NULL;
+}
+
+/* ---- Rows ---- */
+
+static int any_null(const void *const *arrays, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (!arrays[i])
+            return 1;
+    }
+    return 0;
+}
+
+static mlp_status check_weights(mlp_cpu_network *network)
+{
+    if (network->parts->model->weights_bytes && !network->guard.weights)
+        return mlp_fail(&network->guard, MLP_NO_WEIGHTS, "give a packed weights file to init or load_weights");
+    return MLP_OK;
+}
+
+static mlp_status check_run(mlp_cpu_network *network, size_t rows, const void *const *inputs, void *const *outputs)
+{
+    const mlp_model *model = network->parts->model;
+    if (rows && (any_null(inputs, model->input_count) ||
+                 any_null((const void *const *)outputs, model->output_count)))
+        return mlp_fail(&network->guard, MLP_BAD_ARGUMENT, "an array is NULL");
+    return check_weights(network);
+}
+
+static mlp_rows all_rows(const mlp_cpu_network *network, const void *const *inputs, void *const *outputs)
+{
+    return (mlp_rows){.inputs = inputs, .outputs = outputs, .weights = network->guard.weights,
+                      .arena = network->parts->arena};
+}
+
+mlp_status mlp_cpu_run(mlp_cpu_network *network, size_t rows, const void *const *inputs, void *const *outputs)
+{
+    mlp_status status = mlp_enter(&network->guard);
+    if (status != MLP_OK)
+        return status;
+    status = check_run(network, rows, inputs, outputs);
+    if (status == MLP_OK) {
+        const size_t most = network->parts->model->batches[network->parts->model->batch_count - 1];
+        mlp_rows part = all_rows(network, inputs, outputs);
+        for (; part.first < rows; part.first += part.count) {
+            part.count = rows - part.first < most ? rows - part.first : most;
+            network->level->steps->forward(&part);
+        }
+    }
+    mlp_leave(&network->guard);
+    return status;
+}
+
+/* ---- One step at a time ---- */
+
+mlp_status mlp_cpu_begin(mlp_cpu_network *network, size_t rows, const void *const *inputs, void *const *outputs)
+{
+    if (!network->guard.ready)
+        return mlp_fail(&network->guard, MLP_NOT_READY, NULL);
+    const mlp_model *model = network->parts->model;
+    if (rows > model->batches[model->batch_count - 1])
+        return MLP_BAD_ARGUMENT;
+    network->begun = all_rows(network, inputs, outputs);
+    network->begun.count = rows;
+    return check_weights(network);
+}
+
+mlp_status mlp_cpu_run_step(mlp_cpu_network *network, size_t step)
+{
+    if (step >= network->parts->model->step_count)
+        return MLP_BAD_ARGUMENT;
+    network->level->steps->steps[step](&network->begun);
+    return MLP_OK;
+}
+
+static mlp_status copy_part(const void *from, size_t size, size_t offset, size_t bytes, void *to)
+{
+    if (offset > size || bytes > size - offset)
+        return MLP_BAD_ARGUMENT;
+    if (bytes)
+        memcpy(to, (const char *)from + offset, bytes);
+    return MLP_OK;
+}
+
+mlp_status mlp_cpu_read_arena(const mlp_cpu_network *network, size_t offset, size_t bytes, void *to)
+{
+    return copy_part(network->parts->arena, network->parts->model->arena_bytes, offset, bytes, to);
+}
+
+mlp_status mlp_cpu_read_weights(const mlp_cpu_network *network, size_t offset, size_t bytes, void *to)
+{
+    return copy_part(network->guard.weights, network->parts->model->weights_bytes, offset, bytes, to);
+}

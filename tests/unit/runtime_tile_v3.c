@@ -1,0 +1,3 @@
+/* The products for AVX2 and FMA. */
+#define MLP_LEVEL 3
+#include "runtime_tile.c"

@@ -1,0 +1,4 @@
+/* The products in the tiles of AVX-512, whose vectors the compiler makes of smaller ones. */
+#define MLP_LANES 16
+#define MLP_TILE_PIN(a) (void)0
+#include "runtime_tile.c"
