@@ -51,8 +51,8 @@ static void emit_state(struct emitter *e, const struct plan *plan, bool embedded
     if (embedded)
         emit_line(e, "MLP_EXTERN const unsigned char %s_packed[]; /* %s_weights.S */", name, name);
     if (plan->arena_bytes)
-        emit_line(e, "MLP_ALIGN(%" PRId64 ") static float arena[%" PRId64 "]; /* values between steps */",
-                  plan->alignment, plan->arena_bytes / 4);
+        emit_line(e, "MLP_ALIGN(%" PRId64 ") static float arena[%" PRId64 "]; /* values between steps, of %" PRId64 " rows */",
+                  plan->alignment, plan->arena_bytes / 4, plan->chunk);
     emit_blank(e);
     emit_open(e, "static const mlp_cpu_parts parts = {");
     emit_line(e, ".model = &%s_model,", name);

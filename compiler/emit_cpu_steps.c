@@ -501,7 +501,7 @@ static void emit_step(struct emitter *e, const struct plan *plan, const struct s
 
 static void emit_forward(struct emitter *e, const struct plan *plan)
 {
-    emit_line(e, "/* The network, for at most %" PRId64 " rows. */", plan->max_batch);
+    emit_line(e, "/* The network, for at most %" PRId64 " rows. */", plan->chunk);
     emit_line(e, "static void forward(const mlp_rows *rows)");
     emit_open(e, "{");
     for (size_t i = 0; i < plan->steps.count; i++)

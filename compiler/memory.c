@@ -55,7 +55,7 @@ static bool list_blocks(const struct plan *plan, struct layout *layout)
         int64_t size;
         if (buffer->place != PLACE_ARENA)
             continue;
-        if (!CHECKED_MUL(buffer->row_bytes, plan->max_batch, &size) || !CHECKED_ADD(size, plan->alignment - 1, &size) ||
+        if (!CHECKED_MUL(buffer->row_bytes, plan->chunk, &size) || !CHECKED_ADD(size, plan->alignment - 1, &size) ||
             !CHECKED_ADD(total, size, &total))
             return false;
         size -= size % plan->alignment;

@@ -645,6 +645,18 @@ static bool lay_out_weights(struct plan *plan)
     return true;
 }
 
+/* Offsets of the values in the arena: on a CPU first those for one row, whose size decides how many there are to be. */
+static bool lay_out_values(struct plan *plan)
+{
+    plan->chunk = plan->target == TARGET_CPU ? 1 : plan->max_batch;
+    if (!memory_assign(plan))
+        return false;
+    if (plan->target == TARGET_CUDA)
+        return true;
+    plan->chunk = chunk_rows(plan, plan->arena_bytes);
+    return memory_assign(plan);
+}
+
 /* The largest arena that can be a static array (on the GPU, a larger one is allocated at start). */
 static const int64_t largest_cpu_arena = INT64_C(1) << 30;
 
@@ -658,7 +670,7 @@ static bool check_sizes(const struct plan *plan, bool fits, struct diags *diags,
         diag_error(diags, DIAG_TOO_LARGE, span,
                    "the values between steps take %" PRId64 " bytes for %" PRId64
                    " rows; the CPU target's static arena holds at most %" PRId64 ": use smaller batch sizes",
-                   plan->arena_bytes, plan->max_batch, largest_cpu_arena);
+                   plan->arena_bytes, plan->chunk, largest_cpu_arena);
         return false;
     }
     return true;
@@ -735,7 +747,7 @@ struct plan *plan_make(const struct graph *graph, const struct fusion *fusion, c
     for (size_t i = 0; i < plan->steps.count; i++)
         plan->steps.at[i].text = plan_text(plan, &plan->steps.at[i]);
     find_lifetimes(plan);
-    bool fits = lay_out_weights(plan) && memory_assign(plan);
+    bool fits = lay_out_weights(plan) && lay_out_values(plan);
     if (!check_sizes(plan, fits, diags, graph->outputs.at[0].span))
         return NULL;
     if (plan->target == TARGET_CUDA)

@@ -17,7 +17,7 @@ enum place {
     PLACE_OUTPUT,                   /* the caller's array for output `port` (CPU) */
 };
 
-/* Storage of max_batch rows. Values may share one: a slice looks into it, the parts of a concat fill it. */
+/* Storage of plan.chunk rows. Values may share one: a slice looks into it, the parts of a concat fill it. */
 struct buffer {
     enum place place;
     int port;                       /* PLACE_INPUT, PLACE_OUTPUT: which; PLACE_ARENA: -1 */
@@ -145,6 +145,8 @@ struct plan {
     int64_t *batches;               /* ascending */
     int batch_count;
     int64_t max_batch;
+    int64_t chunk;                  /* rows that go through all steps at once, for which the arena has room: on a GPU a
+                                       whole batch */
     int64_t alignment;              /* of buffers and parameters: 64 on a CPU, 256 on a GPU */
     VEC(struct plan_port) inputs;
     VEC(struct plan_port) outputs;
@@ -177,6 +179,9 @@ struct fusion;
 /* NULL after a recorded error (sizes that do not fit). */
 struct plan *plan_make(const struct graph *graph, const struct fusion *fusion, const struct source *source,
                        const struct plan_request *request, struct diags *diags);
+
+/* chunk.c: how many rows of a CPU network go through its steps at once, if a row takes so many bytes of the arena. */
+int64_t chunk_rows(const struct plan *plan, int64_t row_bytes);
 
 /* memory.c: gives every arena buffer its offset; false if the size in bytes does not fit. */
 bool memory_assign(struct plan *plan);

@@ -71,7 +71,7 @@ void memory_dump(const struct plan *plan, FILE *to)
     int buffers = 0;
     for (size_t i = 0; i < plan->buffers.count; i++)
         buffers += plan->buffers.at[i].place == PLACE_ARENA;
-    fprintf(to, "arena %" PRId64 " bytes for %" PRId64 " rows, %d buffers\n", plan->arena_bytes, plan->max_batch,
+    fprintf(to, "arena %" PRId64 " bytes for %" PRId64 " rows, %d buffers\n", plan->arena_bytes, plan->chunk,
             buffers);
     for (size_t i = 0; i < plan->values.count; i++) {
         const struct value *value = &plan->values.at[i];
@@ -81,7 +81,7 @@ void memory_dump(const struct plan *plan, FILE *to)
                 place_text[buffer->place]);
         if (buffer->place == PLACE_ARENA)
             fprintf(to, " offset=%" PRId64 " bytes=%" PRId64 " steps=%d..%d", buffer->offset,
-                    buffer->row_bytes * plan->max_batch, buffer->first, buffer->last);
+                    buffer->row_bytes * plan->chunk, buffer->first, buffer->last);
         fputs("\n", to);
     }
     fprintf(to, "weights %" PRId64 " bytes\n", plan->weights_bytes);
@@ -133,9 +133,9 @@ static void check_overlap(const struct plan *plan)
         if (buffer->place != PLACE_ARENA)
             continue;
         assert(buffer->offset % plan->alignment == 0);
-        assert(buffer->offset + buffer->row_bytes * plan->max_batch <= plan->arena_bytes);
+        assert(buffer->offset + buffer->row_bytes * plan->chunk <= plan->arena_bytes);
         all[count++] = (struct interval){buffer->first, buffer->last, buffer->offset,
-                                         buffer->offset + buffer->row_bytes * plan->max_batch};
+                                         buffer->offset + buffer->row_bytes * plan->chunk};
     }
     qsort(all, count, sizeof *all, compare_intervals);
     for (size_t i = 0; i < count; i++) {

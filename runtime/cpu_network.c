@@ -116,6 +116,17 @@ static mlp_rows all_rows(const mlp_cpu_network *network, const void *const *inpu
                       .arena = network->parts->arena};
 }
 
+/* Chunk by chunk from part->first on, each of nearly one size. */
+static void run_chunks(const mlp_cpu_network *network, mlp_rows *part, size_t rows)
+{
+    const size_t most = network->parts->model->chunk;
+    for (size_t chunks = (rows + most - 1) / most; chunks; chunks--, part->first += part->count) {
+        part->count = (rows + chunks - 1) / chunks;
+        rows -= part->count;
+        network->level->steps->forward(part);
+    }
+}
+
 mlp_status mlp_cpu_run(mlp_cpu_network *network, size_t rows, const void *const *inputs, void *const *outputs)
 {
     mlp_status status = mlp_enter(&network->guard);
@@ -123,12 +134,8 @@ mlp_status mlp_cpu_run(mlp_cpu_network *network, size_t rows, const void *const 
         return status;
     status = check_run(network, rows, inputs, outputs);
     if (status == MLP_OK) {
-        const size_t most = network->parts->model->batches[network->parts->model->batch_count - 1];
         mlp_rows part = all_rows(network, inputs, outputs);
-        for (; part.first < rows; part.first += part.count) {
-            part.count = rows - part.first < most ? rows - part.first : most;
-            network->level->steps->forward(&part);
-        }
+        run_chunks(network, &part, rows);
     }
     mlp_leave(&network->guard);
     return status;
@@ -140,8 +147,7 @@ mlp_status mlp_cpu_begin(mlp_cpu_network *network, size_t rows, const void *cons
 {
     if (!network->guard.ready)
         return mlp_fail(&network->guard, MLP_NOT_READY, NULL);
-    const mlp_model *model = network->parts->model;
-    if (rows > model->batches[model->batch_count - 1])
+    if (rows > network->parts->model->chunk)
         return MLP_BAD_ARGUMENT;
     network->begun = all_rows(network, inputs, outputs);
     network->begun.count = rows;

@@ -30,7 +30,8 @@ static void print_batches(const mlp_model *model)
 
 static void print_memory(const mlp_model *model)
 {
-    printf("%-9s%zu bytes between steps, ", "memory", model->arena_bytes);
+    printf("%-9s%zu bytes between steps (%zu row%s at a time), ", "memory", model->arena_bytes, model->chunk,
+           model->chunk == 1 ? "" : "s");
     if (model->weights_bytes)
         printf("%zu bytes of weights (%s)\n", model->weights_bytes,
                model->weights_embedded ? "embedded" : "from a file: --weights");

@@ -219,7 +219,8 @@ typedef struct mlp_model {
     size_t param_count;
     const mlp_step *steps;
     size_t step_count;
-    size_t arena_bytes;             /* values between steps */
+    size_t chunk;                   /* rows that go through all steps at once: on a GPU the largest batch */
+    size_t arena_bytes;             /* values between steps, of a chunk */
     size_t weights_bytes;           /* packed parameters */
     uint64_t weights_layout;        /* what a packed weights file must have been made for */
     int weights_embedded;
@@ -231,8 +232,8 @@ typedef struct mlp_model {
     void (*close)(void);
     const char *(*error)(void);
 
-    /* For --verify and --profile: one step for at most the largest batch of rows, whose inputs were put in place by
-     * `begin`; and copies out of the network's memory. */
+    /* For --verify and --profile: one step for at most a chunk of rows, whose inputs were put in place by `begin`;
+     * and copies out of the network's memory. */
     mlp_status (*begin)(size_t rows, const void *const *inputs, void *const *outputs);
     mlp_status (*run_step)(size_t step);
     mlp_status (*read_arena)(size_t offset, size_t bytes, void *to);

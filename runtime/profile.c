@@ -14,18 +14,34 @@ struct profile {
     const mlp_command *command;
     size_t batch;
     mlp_arrays inputs, outputs;
+    void **from, **to;              /* the chunk's first row of each input and output */
     double *times;                  /* [steps, MOST_ROUNDS] */
 };
+
+/* Adds the times of the rows from `first` on. */
+static mlp_status steps_of_chunk(struct profile *profile, size_t round, size_t first)
+{
+    const mlp_model *model = profile->command->model;
+    const size_t left = profile->batch - first, count = left < model->chunk ? left : model->chunk;
+    mlp_arrays_from(&profile->inputs, first, profile->from);
+    mlp_arrays_from(&profile->outputs, first, profile->to);
+    mlp_status status = model->begin(count, (const void *const *)profile->from, profile->to);
+    for (size_t i = 0; status == MLP_OK && i < model->step_count; i++) {
+        double started = mlp_seconds();
+        status = model->run_step(i);
+        profile->times[i * MOST_ROUNDS + round] += mlp_seconds() - started;
+    }
+    return status;
+}
 
 static mlp_status round_of_steps(struct profile *profile, size_t round)
 {
     const mlp_model *model = profile->command->model;
-    mlp_status status = model->begin(profile->batch, (const void *const *)profile->inputs.at, profile->outputs.at);
-    for (size_t i = 0; status == MLP_OK && i < model->step_count; i++) {
-        double started = mlp_seconds();
-        status = model->run_step(i);
-        profile->times[i * MOST_ROUNDS + round] = mlp_seconds() - started;
-    }
+    mlp_status status = MLP_OK;
+    for (size_t i = 0; i < model->step_count; i++)
+        profile->times[i * MOST_ROUNDS + round] = 0;
+    for (size_t first = 0; status == MLP_OK && first < profile->batch; first += model->chunk)
+        status = steps_of_chunk(profile, round, first);
     return status;
 }
 
@@ -66,12 +82,16 @@ static mlp_status profile_host(struct profile *profile)
     size_t rounds;
     profile->times = mlp_take(profile->command, profile->command->model->step_count * MOST_ROUNDS,
                               sizeof *profile->times);
+    profile->from = mlp_take(profile->command, profile->inputs.count, sizeof *profile->from);
+    profile->to = mlp_take(profile->command, profile->outputs.count, sizeof *profile->to);
     mlp_status status = measure(profile, warm_up_seconds, &rounds);
     if (status == MLP_OK)
         status = measure(profile, measured_seconds, &rounds);
     if (status == MLP_OK)
         print_profile(profile, rounds);
     free(profile->times);
+    free(profile->from);
+    free(profile->to);
     return status;
 }
 

@@ -20,7 +20,8 @@ typedef struct mlp_verification {
     const mlp_model *model;
     mlp_arrays inputs;
     size_t start, rows;             /* the rows of the inputs that run as one batch */
-    size_t *chosen, chosen_count;   /* those of them that are checked */
+    size_t first, count;            /* those of the batch that go through the steps as one chunk */
+    size_t *chosen, chosen_count;   /* those of the chunk that are checked */
     void **from, **to;              /* row `start` of every input; what the steps leave of every output */
     mlp_form form;                  /* of the batch size that runs these rows */
     mlp_image stored, exact;        /* what steps stored; what float64 would have stored, */
@@ -41,7 +42,7 @@ typedef struct mlp_verification {
 
 /* Runs and compares the rows start .. start + rows - 1 of the inputs. */
 mlp_status mlp_verify_batch(mlp_verification *v);
-/* On a CPU: runs parts of the batch, whose outputs are `whole`, and compares the bits. */
-mlp_status mlp_verify_alone(mlp_verification *v, const mlp_arrays *whole);
+/* On a CPU: runs parts of the batch, whose outputs are `whole`, and compares the bits: some rows alone, and others. */
+mlp_status mlp_verify_alone(mlp_verification *v, const size_t *rows, size_t count, const mlp_arrays *whole);
 
 #endif

@@ -52,16 +52,16 @@ static mlp_status compare_part(mlp_verification *v, size_t first, size_t count, 
     return status;
 }
 
-mlp_status mlp_verify_alone(mlp_verification *v, const mlp_arrays *whole)
+mlp_status mlp_verify_alone(mlp_verification *v, const size_t *rows, size_t count, const mlp_arrays *whole)
 {
     mlp_status status = MLP_OK;
     if (v->model->target != MLP_CPU)
         return status;
     mlp_arrays part = mlp_arrays_outputs(v->command, MOST_ROWS);
-    for (size_t i = 0; status == MLP_OK && i < v->chosen_count; i++)
-        status = compare_part(v, v->chosen[i], 1, whole, &part);
-    for (size_t count = 2; status == MLP_OK && count <= MOST_ROWS && count < v->rows; count++)
-        status = compare_part(v, v->rows - count, count, whole, &part);
+    for (size_t i = 0; status == MLP_OK && i < count; i++)
+        status = compare_part(v, rows[i], 1, whole, &part);
+    for (size_t last = 2; status == MLP_OK && last <= MOST_ROWS && last < v->rows; last++)
+        status = compare_part(v, v->rows - last, last, whole, &part);
     mlp_arrays_free(&part);
     return status;
 }

@@ -1,4 +1,5 @@
-/* One batch of rows, step by step, against the float64 reference.
+/* One batch of rows, step by step, against the float64 reference; where it is more than a chunk, each chunk of it in
+ * which there are rows to check.
  *
  * Before a step, its operands are read as they are stored (a later step may reuse their memory); after it, its result,
  * which must be as close to the reference computed from those operands as f32 arithmetic can be. Each step is thus
@@ -119,7 +120,7 @@ static mlp_status check_unchanged(mlp_verification *v, size_t index)
             double got = v->values[index][i * width + c];
             if (!same(got, row[c]) && v->finding->changed < 0)
                 *v->finding = (mlp_finding){.excess = INFINITY, .got = got, .error = difference(got, row[c]),
-                                            .want = {row[c], 0}, .row = v->start + v->chosen[i], .column = c,
+                                            .want = {row[c], 0}, .row = v->start + v->first + v->chosen[i], .column = c,
                                             .changed = (int)index};
         }
     }
@@ -141,7 +142,7 @@ static void compare(const mlp_verification *v, const mlp_value *out, const mlp_b
             finding->excess = excess;
             finding->got = got[i];
             finding->want = stored;
-            finding->row = v->start + v->chosen[i / out->width];
+            finding->row = v->start + v->first + v->chosen[i / out->width];
             finding->column = i % out->width;
         }
     }
@@ -279,53 +280,48 @@ static void bound_row(mlp_verification *v, size_t output, size_t row, const doub
     }
 }
 
+/* `whole`: what a run of the whole batch gave for the output. */
 static void compare_output(mlp_verification *v, size_t output, const unsigned char *whole)
 {
     const mlp_port *port = &v->model->outputs[output];
     double *run = mlp_take(v->command, 4 * port->width, sizeof *run);
     double *steps = run + port->width, *exact = steps + port->width, *bounds = exact + port->width;
     for (size_t i = 0; i < v->chosen_count; i++) {
-        size_t offset = v->chosen[i] * port->width * mlp_dtype_size(port->dtype);
-        mlp_row_load(port->dtype, whole + offset, port->width, run);
+        size_t row = v->first + v->chosen[i];
+        mlp_row_load(port->dtype, whole + row * port->width * mlp_dtype_size(port->dtype), port->width, run);
         mlp_image_read(&v->exact, i, (size_t)port->value, exact);
         mlp_image_read(&v->stored, i, (size_t)port->value, steps);
         mlp_image_read(&v->bounds, i, (size_t)port->value, bounds);
         if (v->form == MLP_FORM_STEPS)
-            compare_row(v, output, v->chosen[i], run, steps, exact);
+            compare_row(v, output, row, run, steps, exact);
         else
-            bound_row(v, output, v->chosen[i], run, bounds, exact);
+            bound_row(v, output, row, run, bounds, exact);
     }
     free(run);
 }
 
-/* Steps the network through rows that are all NaN: a step that a run leaves out cannot find its old results in memory
- * afterwards. */
+/* Steps the network through a chunk of rows that are all NaN: a step that a run leaves out cannot find its old results
+ * in memory afterwards. */
 static mlp_status poison(mlp_verification *v, void *const *outputs)
 {
-    mlp_arrays inputs = mlp_arrays_random(v->command, v->rows);
+    const size_t rows = v->rows < v->model->chunk ? v->rows : v->model->chunk;
+    mlp_arrays inputs = mlp_arrays_random(v->command, rows);
     for (size_t i = 0; i < inputs.count; i++)
-        memset(inputs.at[i], 0xff, v->rows * inputs.ports[i].width * mlp_dtype_size(inputs.ports[i].dtype));
-    mlp_status status = v->model->begin(v->rows, (const void *const *)inputs.at, outputs);
+        memset(inputs.at[i], 0xff, rows * inputs.ports[i].width * mlp_dtype_size(inputs.ports[i].dtype));
+    mlp_status status = v->model->begin(rows, (const void *const *)inputs.at, outputs);
     if (v->model->whole_only && status == MLP_OK)
-        status = v->model->run(v->rows, (const void *const *)inputs.at, outputs);
+        status = v->model->run(rows, (const void *const *)inputs.at, outputs);
     for (size_t i = 0; status == MLP_OK && i < v->model->step_count && !v->model->whole_only; i++)
         status = v->model->run_step(i);
     mlp_arrays_free(&inputs);
     return status;
 }
 
-static mlp_status compare_whole(mlp_verification *v)
+static mlp_status run_whole(mlp_verification *v, const mlp_arrays *whole)
 {
-    mlp_arrays outputs = mlp_arrays_outputs(v->command, v->rows);
-    mlp_status status = poison(v, outputs.at);
-    if (status == MLP_OK)
-        status = v->model->run(v->rows, (const void *const *)v->from, outputs.at);
-    for (size_t i = 0; status == MLP_OK && i < outputs.count; i++)
-        compare_output(v, i, outputs.at[i]);
-    if (status == MLP_OK)
-        status = mlp_verify_alone(v, &outputs);
-    mlp_arrays_free(&outputs);
-    return status;
+    mlp_status status = poison(v, whole->at);
+    mlp_arrays_from(&v->inputs, v->start, v->from);
+    return status == MLP_OK ? v->model->run(v->rows, (const void *const *)v->from, whole->at) : status;
 }
 
 /* ---- One batch ---- */
@@ -341,17 +337,27 @@ static double row_cost(const mlp_model *model)
     return cost + 1;
 }
 
-/* As many rows as the budget allows, the first and the last among them, evenly spread. */
-static void choose_rows(mlp_verification *v)
+/* As many rows as the budget allows, the first and the last among them, evenly spread; how many goes to *count. */
+static size_t *choose_rows(const mlp_verification *v, size_t *count)
 {
     double affordable = budget / row_cost(v->model);
-    size_t rows = v->rows, count = affordable >= (double)rows ? rows : (size_t)affordable;
-    if (count < 2)
-        count = rows < 2 ? rows : 2;
-    v->chosen_count = count;
-    v->chosen = mlp_take(v->command, count, sizeof *v->chosen);
-    for (size_t i = 0; i < count; i++)
-        v->chosen[i] = count == 1 ? 0 : (size_t)((double)i * (double)(rows - 1) / (double)(count - 1));
+    size_t rows = v->rows;
+    *count = affordable >= (double)rows ? rows : (size_t)affordable;
+    if (*count < 2)
+        *count = rows < 2 ? rows : 2;
+    size_t *chosen = mlp_take(v->command, *count, sizeof *chosen);
+    for (size_t i = 0; i < *count; i++)
+        chosen[i] = *count == 1 ? 0 : (size_t)((double)i * (double)(rows - 1) / (double)(*count - 1));
+    return chosen;
+}
+
+/* The chunk that begins at v->first, and which of the rows chosen of the batch, from *next on, are in it. */
+static void enter_chunk(mlp_verification *v, const size_t *chosen, size_t count, size_t *next)
+{
+    v->count = v->rows - v->first < v->model->chunk ? v->rows - v->first : v->model->chunk;
+    v->chosen_count = 0;
+    for (; *next < count && chosen[*next] < v->first + v->count; ++*next)
+        v->chosen[v->chosen_count++] = chosen[*next] - v->first;
 }
 
 static mlp_status begin(mlp_verification *v)
@@ -370,7 +376,7 @@ static mlp_status begin(mlp_verification *v)
             mlp_image_write(&v->bounds, j, (size_t)port->value, row);
         free(row);
     }
-    return v->model->begin(v->rows, (const void *const *)v->from, v->to);
+    return v->model->begin(v->count, (const void *const *)v->from, v->to);
 }
 
 static mlp_form form_of(const mlp_model *model, size_t rows)
@@ -381,13 +387,12 @@ static mlp_form form_of(const mlp_model *model, size_t rows)
     return model->forms ? model->forms[batch] : MLP_FORM_STEPS;
 }
 
-mlp_status mlp_verify_batch(mlp_verification *v)
+/* Steps the chunk, and compares with what a run of the whole batch gave. */
+static mlp_status verify_chunk(mlp_verification *v, const mlp_arrays *whole)
 {
-    mlp_arrays outputs = mlp_arrays_outputs(v->command, v->rows);
+    mlp_arrays outputs = mlp_arrays_outputs(v->command, v->count);
     v->to = outputs.at;
-    mlp_arrays_from(&v->inputs, v->start, v->from);
-    v->form = form_of(v->model, v->rows);
-    choose_rows(v);
+    mlp_arrays_from(&v->inputs, v->start + v->first, v->from);
     if (!mlp_image_open(&v->stored, v->model, v->chosen_count) ||
         !mlp_image_open(&v->exact, v->model, v->chosen_count) ||
         !mlp_image_open(&v->bounds, v->model, v->chosen_count))
@@ -395,13 +400,32 @@ mlp_status mlp_verify_batch(mlp_verification *v)
     mlp_status status = begin(v);
     for (size_t i = 0; status == MLP_OK && i < v->model->step_count; i++)
         status = verify_step(v, i);
-    if (status == MLP_OK)
-        status = compare_whole(v);
+    for (size_t i = 0; status == MLP_OK && i < whole->count; i++)
+        compare_output(v, i, whole->at[i]);
     v->checked += v->chosen_count;
     mlp_image_close(&v->stored);
     mlp_image_close(&v->exact);
     mlp_image_close(&v->bounds);
-    free(v->chosen);
     mlp_arrays_free(&outputs);
+    return status;
+}
+
+mlp_status mlp_verify_batch(mlp_verification *v)
+{
+    size_t count, next = 0, *chosen = choose_rows(v, &count);
+    mlp_arrays whole = mlp_arrays_outputs(v->command, v->rows);
+    v->form = form_of(v->model, v->rows);
+    v->chosen = mlp_take(v->command, count, sizeof *v->chosen);
+    mlp_status status = run_whole(v, &whole);
+    for (v->first = 0; status == MLP_OK && v->first < v->rows; v->first += v->count) {
+        enter_chunk(v, chosen, count, &next);
+        if (v->chosen_count)
+            status = verify_chunk(v, &whole);
+    }
+    if (status == MLP_OK)
+        status = mlp_verify_alone(v, chosen, count, &whole);
+    free(chosen);
+    free(v->chosen);
+    mlp_arrays_free(&whole);
     return status;
 }

@@ -148,7 +148,7 @@ says "--info has the same size" "$size bytes of weights (from a file: --weights)
 echo 'model bare { batch 1; input x: f32[4]; output y = relu(x); }' >bare.mlp
 check "build without parameters" "$mlpc" --exe --target=cpu --weights=external -o bare bare.mlp
 check "--info without parameters" ./bare --info
-says "--info without parameters" 'bytes between steps, no weights$'
+says "--info without parameters" 'bytes between steps (1 row at a time), no weights$'
 check "--bench without parameters" ./bare --bench --batch 1
 
 finish program

@@ -205,6 +205,7 @@ static const mlp_model small_model = {
     .param_count = 4,
     .steps = small_steps,
     .step_count = 3,
+    .chunk = MOST,
     .arena_bytes = sizeof small_arena,
     .weights_bytes = sizeof small_weights,
     .weights_embedded = 1,

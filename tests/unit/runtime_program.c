@@ -261,7 +261,7 @@ static void weights_forgotten(void **state)
     complains(3, &model, "--bench --weights w", "weights unreadable");
     model.weights_bytes = 0;
     assert_int_equal(call(&model, "--info"), 0);
-    says("80 bytes between steps, no weights\n");
+    says("80 bytes between steps (4 rows at a time), no weights\n");
     assert_int_equal(call(&model, "--bench --batch 1"), 0);
 }
 
@@ -285,7 +285,7 @@ static void help_and_info(void **state)
     says("x: f32[4]");
     says("z: bf16[3]");
     says("   2     4       4  y = linear(h, fc2) + x");
-    says("80 bytes between steps, 196 bytes of weights (embedded)");
+    says("80 bytes between steps (4 rows at a time), 196 bytes of weights (embedded)");
     char *first = strdup(said);
     assert_int_equal(call(&small_model, "--info"), 0);
     assert_string_equal(said, first);

@@ -115,6 +115,25 @@ static void bits_depend_on_the_batch(void **state)
     says("output y, row 1, has other bits in a batch of 3 than in one of 4");
 }
 
+/* A network whose steps take fewer rows than a run. */
+static void rows_in_chunks(void **state)
+{
+    (void)state;
+    for (size_t chunk = 1; chunk < MOST; chunk++) {
+        mlp_model model = small_model;
+        model.chunk = chunk;
+        small_fault = RIGHT;
+        assert_int_equal(call(&model, "--verify"), 0);
+        says("4 of 4 rows checked, in batches of 4");
+        small_fault = RUN_DIFFERS;
+        assert_int_equal(call(&model, "--verify"), 1);
+        says("a run differs from its steps");
+        small_fault = NOT_ROUNDED;
+        assert_int_equal(call(&model, "--verify"), 1);
+        says("step 3 (small.mlp:5");
+    }
+}
+
 static void nan_lost(void **state)
 {
     (void)state;
@@ -229,6 +248,7 @@ int main(void)
         cmocka_unit_test(run_differs_from_its_steps),
         cmocka_unit_test(run_leaves_out_a_step),
         cmocka_unit_test(bits_depend_on_the_batch),
+        cmocka_unit_test(rows_in_chunks),
         cmocka_unit_test(nan_lost),
         cmocka_unit_test(cut_instead_of_rounded),
         cmocka_unit_test(network_that_fails),

@@ -22,7 +22,7 @@ static struct plan *new_plan(struct arena *arena)
     struct plan *plan = ARENA_NEW(arena, struct plan);
     plan->arena = arena;
     plan->alignment = 64;
-    plan->max_batch = 1 + draw(9);
+    plan->chunk = 1 + draw(9);
     return plan;
 }
 
@@ -34,7 +34,7 @@ static void add_buffer(struct plan *plan, int64_t row_bytes, int first, int last
 
 static int64_t size_of(const struct plan *plan, size_t index)
 {
-    int64_t bytes = plan->buffers.at[index].row_bytes * plan->max_batch;
+    int64_t bytes = plan->buffers.at[index].row_bytes * plan->chunk;
     return (bytes + plan->alignment - 1) / plan->alignment * plan->alignment;
 }
 
@@ -120,7 +120,7 @@ static void sizes_do_not_wrap(void **unused)
     (void)unused;
     struct arena *arena = arena_new();
     struct plan *plan = new_plan(arena);
-    plan->max_batch = INT64_C(1) << 31;
+    plan->chunk = INT64_C(1) << 31;
     add_buffer(plan, INT64_C(1) << 33, 0, 1);
     assert_false(memory_assign(plan));
     arena_free(arena);

@@ -16,7 +16,7 @@ static const mlp_cpu_level levels[] = {
 #endif
 };
 
-MLP_ALIGN(64) static float arena[270336]; /* values between steps */
+MLP_ALIGN(64) static float arena[270336]; /* values between steps, of 64 rows */
 
 static const mlp_cpu_parts parts = {
     .model = &gated_ffn_model,
@@ -154,6 +154,7 @@ const mlp_model gated_ffn_model = {
     .param_count = 3,
     .steps = steps,
     .step_count = 4,
+    .chunk = 64,
     .arena_bytes = gated_ffn_ARENA_BYTES,
     .weights_bytes = gated_ffn_WEIGHTS_BYTES,
     .weights_layout = UINT64_C(0xcc824f40c3034aac),
