@@ -43,6 +43,20 @@ static void emit_levels(struct emitter *e, const struct plan *plan)
     emit_blank(e);
 }
 
+/* Multiplications with addition for a row; any other operation on an element may take as long as a few. */
+static double row_work(const struct plan *plan)
+{
+    double work = 0;
+    for (size_t i = 0; i < plan->steps.count; i++) {
+        const struct step *step = &plan->steps.at[i];
+        for (size_t j = step->product; j < step->tape.count; j++)
+            work += 8 * (double)step->tape.at[j].width;
+        if (step->product)
+            work += (double)step->n * (double)step->k;
+    }
+    return work;
+}
+
 static void emit_state(struct emitter *e, const struct plan *plan, bool embedded)
 {
     const char *name = plan->prefix;
@@ -51,8 +65,10 @@ static void emit_state(struct emitter *e, const struct plan *plan, bool embedded
     if (embedded)
         emit_line(e, "MLP_EXTERN const unsigned char %s_packed[]; /* %s_weights.S */", name, name);
     if (plan->arena_bytes)
-        emit_line(e, "MLP_ALIGN(%" PRId64 ") static float arena[%" PRId64 "]; /* values between steps, of %" PRId64 " rows */",
-                  plan->alignment, plan->arena_bytes / 4, plan->chunk);
+        emit_line(e, "MLP_ALIGN(%" PRId64 ") static float arena[%s%" PRId64 "]; /* values between steps, of %" PRId64
+                  " rows */", plan->alignment,
+                  plan->threads > 1 ? arena_format(e->arena, "%d * ", plan->threads) : "", plan->arena_bytes / 4,
+                  plan->chunk);
     emit_blank(e);
     emit_open(e, "static const mlp_cpu_parts parts = {");
     emit_line(e, ".model = &%s_model,", name);
@@ -60,6 +76,8 @@ static void emit_state(struct emitter *e, const struct plan *plan, bool embedded
     emit_line(e, ".arena = %s,", plan->arena_bytes ? "arena" : "NULL");
     emit_line(e, ".levels = levels,");
     emit_line(e, ".level_count = sizeof levels / sizeof *levels,");
+    emit_line(e, ".threads = %s,", plan->threads > 1 ? "&mlp_cpu_threads_shared" : "NULL");
+    emit_line(e, ".row_work = %.1f,", row_work(plan));
     emit_close(e, "};");
     emit_blank(e);
     emit_line(e, "static mlp_cpu_network network;");

@@ -22,6 +22,30 @@ static const char *store_c[] = {
 static const char *round_c[] = {
     [DTYPE_F32] = "%s", [DTYPE_F16] = "mlp_round_f16(%s)", [DTYPE_BF16] = "mlp_round_bf16(%s)"};
 
+/* ---- threads ---- */
+
+/* A network for several threads does of each step what `share` says; one for a single thread all `count` rows. */
+static bool shared(const struct plan *plan)
+{
+    return plan->threads > 1;
+}
+
+static const char *row_loop(const struct plan *plan)
+{
+    return shared(plan) ? "for (size_t r = share.row; r < share.row_end; r++) {" : "for (size_t r = 0; r < count; r++) {";
+}
+
+/* What a function is given of it, "count", and how that is declared. */
+static const char *extent(const struct plan *plan)
+{
+    return shared(plan) ? "share" : "count";
+}
+
+static const char *extent_type(const struct plan *plan)
+{
+    return shared(plan) ? "mlp_share" : "size_t";
+}
+
 /* ---- names ---- */
 
 static const struct buffer *buffer_of(const struct plan *plan, const struct value *value)
@@ -181,7 +205,7 @@ static void emit_element_ops(const struct step_emitter *s, size_t from, size_t t
 
 static void open_rows(const struct step_emitter *s, size_t from)
 {
-    emit_open(s->e, "for (size_t r = 0; r < count; r++) {");
+    emit_open(s->e, "%s", row_loop(s->plan));
     each_operand(s, OPERAND_VALUE, from, declare_row);
     emit_line(s->e, "%s *const y = %s + r * %" PRId64 ";", dtype_c[s->out->dtype],
               base_of(s->e->arena, s->out), s->out->ld);
@@ -259,8 +283,8 @@ static void emit_products(struct emitter *e, const struct plan *plan)
         if (!any)
             emit_line(e, "/* Products, each with a bias: columns out, in; how far rows stand apart, in, out; relu. */");
         any = true;
-        emit_line(e, "MLP_PRODUCT(%s, %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 ", %d)",
-                  product_name(e->arena, size), size.n, size.k, size.ldx, size.ldy, size.relu);
+        emit_line(e, "%s(%s, %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 ", %d)",
+                  shared(plan) ? "MLP_PRODUCT_SHARED" : "MLP_PRODUCT", product_name(e->arena, size), size.n, size.k, size.ldx, size.ldy, size.relu);
     }
     if (any)
         emit_blank(e);
@@ -282,12 +306,15 @@ static void emit_finish_loop(const struct step_emitter *s, const char *y, const 
 {
     const struct step *step = s->step;
     const size_t done = done_by_product(step);
-    emit_open(s->e, "for (size_t r = 0; r < count; r++) {");
+    emit_open(s->e, "%s", row_loop(s->plan));
     each_operand(s, OPERAND_VALUE, done, declare_row);
     emit_line(s->e, "%s *const y = %s + r * %" PRId64 ";", dtype_c[s->out->dtype], y, s->out->ld);
     if (sums)
         emit_line(s->e, "const float *const sums = %s + r * %" PRId64 ";", sums, s->sums->ld);
-    open_columns(s, s->out->width);
+    if (shared(s->plan))
+        emit_open(s->e, "for (size_t j = share.column; j < share.column_end; j++) {");
+    else
+        open_columns(s, s->out->width);
     emit_line(s->e, "const float t%zu = %s[j];", done - 1, sums ? "sums" : "y");
     emit_element_ops(s, done, step->tape.count);
     emit_line(s->e, "y[j] = %s;", stored_c(s, arena_format(s->e->arena, "t%zu", step->tape.count - 1)));
@@ -300,7 +327,7 @@ static void emit_finish(const struct step_emitter *s)
     const char *y = base_of(s->e->arena, s->out);
     const char *sums = s->sums != s->out ? base_of(s->e->arena, s->sums) : NULL;
     if (s->finish)
-        emit_line(s->e, sums ? "%s(count, %s, %s);" : "%s(count, %s);", s->finish, y, sums);
+        emit_line(s->e, sums ? "%s(%s, %s, %s);" : "%s(%s, %s);", s->finish, extent(s->plan), y, sums);
     else if (needs_finish(s))
         emit_finish_loop(s, y, sums);
 }
@@ -322,7 +349,7 @@ static const char *finish_text(const struct step_emitter *s)
                 return NULL;
         }
     }
-    emit_line(&text, "(size_t count, %s *to%s)", dtype_c[s->out->dtype], s->sums != s->out ? ", const float *from" : "");
+    emit_line(&text, "(%s %s, %s *to%s)", extent_type(s->plan), extent(s->plan), dtype_c[s->out->dtype], s->sums != s->out ? ", const float *from" : "");
     emit_open(&text, "{");
     emit_finish_loop(&apart, "to", s->sums != s->out ? "from" : NULL);
     emit_close(&text, "}");
@@ -370,7 +397,7 @@ static void emit_product(const struct step_emitter *s)
 {
     const struct tape_op *linear = &s->step->tape.at[0];
     struct arena *arena = s->e->arena;
-    emit_line(s->e, "%s(count, %s, %s, %s, %s);", product_name(arena, product_size(s->plan, s->step)),
+    emit_line(s->e, "%s(%s, %s, %s, %s, %s);", product_name(arena, product_size(s->plan, s->step)), extent(s->plan),
               base_of(arena, &s->plan->values.at[linear->in[0].index]), param_or_null(s, linear->in[1]),
               param_or_null(s, linear->in[2]), base_of(arena, s->sums));
     emit_finish(s);
@@ -479,7 +506,12 @@ static void emit_step(struct emitter *e, const struct plan *plan, const struct s
               step->line);
     emit_line(e, "static void %s(const mlp_rows *rows)", step->function);
     emit_open(e, "{");
-    emit_line(e, "const size_t count = rows->count;");
+    if (!shared(plan))
+        emit_line(e, "const size_t count = rows->count;");
+    else if (step->product)
+        emit_line(e, "const mlp_share share = mlp_share_of(rows, %" PRId64 ");", step->n);
+    else
+        emit_line(e, "const mlp_share share = mlp_share_of_rows(rows);");
     each_operand(&s, OPERAND_PARAM, 0, declare_param);
     each_operand(&s, OPERAND_VALUE, 0, declare_value);
     declare_value(&s, step->out);

@@ -312,6 +312,7 @@ void emit_model(struct emitter *e, const struct plan *plan, bool embedded)
     emit_line(e, ".steps = steps,");
     emit_line(e, ".step_count = %zu,", plan->steps.count);
     emit_line(e, ".chunk = %" PRId64 ",", plan->chunk);
+    emit_line(e, ".threads = %d,", plan->threads);
     emit_line(e, ".arena_bytes = %s_ARENA_BYTES,", plan->prefix);
     emit_line(e, ".weights_bytes = %s_WEIGHTS_BYTES,", plan->prefix);
     emit_line(e, ".weights_layout = UINT64_C(0x%016" PRIx64 "),", plan->weights_layout);

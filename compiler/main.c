@@ -115,10 +115,11 @@ static bool back_end(struct compilation *c)
                                    .spec_checksum = checksum(c->source.text, c->source.length)};
     request.spec = strcmp(c->options.input, "-") ? base_name(c->options.input) : c->source.path;
     c->plan = plan_make(c->graph, c->fusion, &c->source, &request, c->diags);
-    if (c->plan)
+    if (c->plan) {
         c->plan->locked = c->options.locked;
-    if (c->plan)
         c->plan->cpu_levels = c->options.cpu_levels;
+        c->plan->threads = c->options.threads;
+    }
     return c->plan;
 }
 

@@ -20,6 +20,7 @@ static const char help[] =
     "  --target=cuda|cpu        what runs it (default cuda)\n"
     "  --cpu=LIST               the processors that a CPU network is compiled for, whose program takes the best that it\n"
     "                           finds: of x86-64, x86-64-v2, v3, v4 (default x86-64,v3); native: as $CC is told\n"
+    "  --threads=N              a CPU network that N threads can share (default 1)\n"
     "  --weights=FILE           takes the weights from this safetensors file, not the spec's\n"
     "  --weights=embed          packs the weights into the program (default where there are any)\n"
     "  --weights=external       writes them to NAME.weights, which the program reads at start\n"
@@ -140,6 +141,16 @@ static enum exit_status choose(const char *name, const char *value, const char *
     return *choice < 0 ? no_such_choice(name, value, choices) : EXIT_DONE;
 }
 
+static enum exit_status parse_threads(struct options *options, const char *text)
+{
+    char *end;
+    long threads = strtol(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end || threads < 1 || threads > MOST_THREADS)
+        return wrong("--threads=%s: a number from 1 to %d", text, MOST_THREADS);
+    options->threads = (int)threads;
+    return EXIT_DONE;
+}
+
 /* "x86-64,v3", or native alone. */
 static enum exit_status parse_levels(struct options *options, const char *list)
 {
@@ -160,9 +171,9 @@ static enum exit_status parse_levels(struct options *options, const char *list)
     }
 }
 
-enum valued { TARGET, CPU, DUMP, COLOR, WEIGHTS, RANDOM_WEIGHTS, WHOLE, PLAN };
+enum valued { TARGET, CPU, THREADS, DUMP, COLOR, WEIGHTS, RANDOM_WEIGHTS, WHOLE, PLAN };
 
-static const char *const valued_names[] = {"--target", "--cpu", "--dump", "--color", "--weights", "--random-weights",
+static const char *const valued_names[] = {"--target", "--cpu", "--threads", "--dump", "--color", "--weights", "--random-weights",
                                           "--whole",  "--plan", NULL};
 
 static enum exit_status parse_value(struct options *options, enum valued option, const char *value)
@@ -177,6 +188,8 @@ static enum exit_status parse_value(struct options *options, enum valued option,
         return status;
     case CPU:
         return parse_levels(options, value);
+    case THREADS:
+        return parse_threads(options, value);
     case DUMP:
         status = choose(name, value, dumps, &choice);
         return status == EXIT_DONE ? set_dump(options, (enum dump)choice) : status;
@@ -299,6 +312,8 @@ static enum exit_status check_together(const struct options *options)
         return wrong("--static and --no-static are about programs (--exe)");
     if (options->linking == LINK_STATIC && options->target != TARGET_CPU)
         return wrong("--static is for --target=cpu: a CUDA program needs the driver's library where it runs");
+    if (options->threads > 1 && options->target != TARGET_CPU)
+        return wrong("--threads is for --target=cpu");
     if (options->embed && options->external)
         return wrong("--weights=embed and --weights=external exclude each other");
     if ((options->depfile_path || options->depfile_target) && !options->depfile && !options->dependencies)
@@ -310,7 +325,7 @@ static enum exit_status check_together(const struct options *options)
 
 enum exit_status options_parse(int argc, char **argv, struct options *options, bool *done)
 {
-    *options = (struct options){.target = TARGET_CUDA, .cpu_levels = 1u << 1 | 1u << 3};
+    *options = (struct options){.target = TARGET_CUDA, .cpu_levels = 1u << 1 | 1u << 3, .threads = 1};
     *done = false;
     for (int i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h") || !strcmp(argv[i], "--version")) {

@@ -38,6 +38,7 @@ struct options {
     enum mode mode;
     enum dump dump;
     enum target target;
+    int threads;                    /* --threads */
     unsigned cpu_levels;            /* --cpu: as in struct plan */
     const char *weights;            /* --weights=FILE, or NULL */
     bool embed, external;           /* --weights=embed, --weights=external */

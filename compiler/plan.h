@@ -132,7 +132,7 @@ struct plan_port {
 };
 
 enum { WEIGHTS_HEADER_BYTES = 256 };
-enum { CPU_LEVELS = 4 };
+enum { CPU_LEVELS = 4, MOST_THREADS = 64 };
 
 struct plan {
     struct arena *arena;
@@ -162,6 +162,7 @@ struct plan {
     struct batch_form *forms;       /* of each batch size; NULL on a CPU */
     unsigned cpu_levels;            /* CPU: the levels of x86-64 to compile for, 1 to CPU_LEVELS, a bit each; 0: as the
                                        C compiler is told */
+    int threads;                    /* CPU: that can share the work */
     bool locked;                    /* --locked: the program, too, insists on its plans */
     int64_t arena_bytes;            /* of the buffers in the arena */
     int64_t weights_bytes;          /* of the packed parameters, without the header */

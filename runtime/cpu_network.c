@@ -41,6 +41,15 @@ static mlp_status open_weights(mlp_cpu_network *network, const char *path)
     return mlp_weights_load(guard, path, model->weights_bytes, model->weights_layout);
 }
 
+/* 0: as many as the network was built for. */
+static mlp_status open_threads(mlp_cpu_network *network, int threads)
+{
+    const size_t most = network->parts->model->threads, wanted = threads ? (size_t)threads : most;
+    if (threads < 0 || wanted > most)
+        return mlp_fail(&network->guard, MLP_BAD_ARGUMENT, "%d threads: this network was built for %zu", threads, most);
+    return wanted > 1 ? network->parts->threads->open(network, wanted) : MLP_OK;
+}
+
 mlp_status mlp_cpu_init(mlp_cpu_network *network, const mlp_cpu_parts *parts, const mlp_options *options)
 {
     mlp_status status = mlp_enter_init(&network->guard);
@@ -50,6 +59,8 @@ mlp_status mlp_cpu_init(mlp_cpu_network *network, const mlp_cpu_parts *parts, co
     status = choose_level(network);
     if (status == MLP_OK)
         status = open_weights(network, options ? options->weights : NULL);
+    if (status == MLP_OK)
+        status = open_threads(network, options ? options->threads : 0);
     network->guard.ready = status == MLP_OK;
     mlp_leave(&network->guard);
     return status;
@@ -73,6 +84,8 @@ void mlp_cpu_close(mlp_cpu_network *network)
 {
     if (mlp_enter_any(&network->guard) != MLP_OK)
         return;
+    if (network->pool)
+        network->parts->threads->close(network);
     mlp_weights_unload(&network->guard);
     network->guard.ready = 0;
     mlp_leave(&network->guard);
@@ -113,17 +126,16 @@ static mlp_status check_run(mlp_cpu_network *network, size_t rows, const void *c
 static mlp_rows all_rows(const mlp_cpu_network *network, const void *const *inputs, void *const *outputs)
 {
     return (mlp_rows){.inputs = inputs, .outputs = outputs, .weights = network->guard.weights,
-                      .arena = network->parts->arena};
+                      .arena = network->parts->arena, .parts = 1};
 }
 
-/* Chunk by chunk from part->first on, each of nearly one size. */
-static void run_chunks(const mlp_cpu_network *network, mlp_rows *part, size_t rows)
+void mlp_cpu_run_chunks(const mlp_cpu_network *network, mlp_rows part, size_t rows)
 {
     const size_t most = network->parts->model->chunk;
-    for (size_t chunks = (rows + most - 1) / most; chunks; chunks--, part->first += part->count) {
-        part->count = (rows + chunks - 1) / chunks;
-        rows -= part->count;
-        network->level->steps->forward(part);
+    for (size_t chunks = (rows + most - 1) / most; chunks; chunks--, part.first += part.count) {
+        part.count = (rows + chunks - 1) / chunks;
+        rows -= part.count;
+        network->level->steps->forward(&part);
     }
 }
 
@@ -134,8 +146,11 @@ mlp_status mlp_cpu_run(mlp_cpu_network *network, size_t rows, const void *const 
         return status;
     status = check_run(network, rows, inputs, outputs);
     if (status == MLP_OK) {
-        mlp_rows part = all_rows(network, inputs, outputs);
-        run_chunks(network, &part, rows);
+        const mlp_rows all = all_rows(network, inputs, outputs);
+        if (network->pool)
+            network->parts->threads->run(network, &all, rows);
+        else
+            mlp_cpu_run_chunks(network, all, rows);
     }
     mlp_leave(&network->guard);
     return status;

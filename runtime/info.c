@@ -168,6 +168,8 @@ int mlp_info(const mlp_command *command)
     print_memory(model);
     if (model->describe)
         print_on_device(command);
+    if (model->threads > 1)
+        printf("%-9s%zu\n", "threads", model->threads);
     if (model->instructions)
         print_processor(command);
     print_steps(model);

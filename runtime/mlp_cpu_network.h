@@ -16,13 +16,27 @@ typedef struct mlp_cpu_level {
     const mlp_steps *steps;
 } mlp_cpu_level;
 
+struct mlp_cpu_network;
+struct mlp_pool;
+
+/* What networks for several threads need; others do not link it. */
+typedef struct mlp_cpu_threads {
+    mlp_status (*open)(struct mlp_cpu_network *network, size_t threads);
+    void (*close)(struct mlp_cpu_network *network);
+    void (*run)(const struct mlp_cpu_network *network, const mlp_rows *all, size_t rows);
+} mlp_cpu_threads;
+
+extern const mlp_cpu_threads mlp_cpu_threads_shared;
+
 /* What a network is made of. */
 typedef struct mlp_cpu_parts {
     const mlp_model *model;
     const unsigned char *packed;    /* embedded weights, or NULL */
-    float *arena;
+    float *arena;                   /* of each thread, one behind the other */
     const mlp_cpu_level *levels;    /* the best first */
     size_t level_count;
+    const mlp_cpu_threads *threads; /* NULL: one thread */
+    double row_work;                /* multiplications with addition for a row, or what takes as long */
 } mlp_cpu_parts;
 
 /* Its state. */
@@ -30,6 +44,7 @@ typedef struct mlp_cpu_network {
     mlp_network guard;
     const mlp_cpu_parts *parts;     /* from init on */
     const mlp_cpu_level *level;     /* the one in use */
+    struct mlp_pool *pool;          /* of the threads; NULL: one */
     mlp_rows begun;                 /* for single steps */
 } mlp_cpu_network;
 
@@ -44,6 +59,9 @@ mlp_status mlp_cpu_init(mlp_cpu_network *network, const mlp_cpu_parts *parts, co
 mlp_status mlp_cpu_run(mlp_cpu_network *network, size_t rows, const void *const *inputs, void *const *outputs);
 mlp_status mlp_cpu_load_weights(mlp_cpu_network *network, const char *path);
 void mlp_cpu_close(mlp_cpu_network *network);
+
+/* `rows` rows from part.first on, chunk by chunk of nearly one size, on the caller's thread. */
+void mlp_cpu_run_chunks(const mlp_cpu_network *network, mlp_rows part, size_t rows);
 
 /* As the functions of mlp_model for tools. */
 mlp_status mlp_cpu_begin(mlp_cpu_network *network, size_t rows, const void *const *inputs, void *const *outputs);

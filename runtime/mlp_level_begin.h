@@ -1,6 +1,6 @@
 /* mlp_level_begin.h -- from here to mlp_level_end.h functions are compiled for MLP_LEVEL, where that is more than the
- * compiler was told to count on. Headers of the C library belong in front: in C++ their inline functions are shared with
- * the rest of the program. */
+ * compiler was told to count on. Headers of the C library belong in front: in C++ their inline functions are shared
+ * with the rest of the program. */
 #include "mlp_level.h"
 
 #if !defined(MLP_LEVEL)

@@ -39,6 +39,7 @@ typedef enum mlp_status {
     MLP_NO_MEMORY,                  /* host or device memory ran out */
     MLP_NO_DEVICE,                  /* no such GPU, or no driver */
     MLP_WRONG_DEVICE,               /* the program holds no code for this GPU */
+    MLP_NO_THREADS,                 /* the system starts no more threads */
     MLP_WRONG_CPU,                  /* the program holds no code for this processor */
     MLP_WRONG_LIBRARY,              /* cuBLASLt is not of the major version that the network was built with */
     MLP_NO_PLAN,                    /* a product has no plan that works on this device */
@@ -53,6 +54,8 @@ typedef struct mlp_options {
     int locked;                     /* 1: a product whose locked plan cannot be used is an error; 0: only if the network
                                        was built with --locked; -1: never, the heuristic chooses instead */
     const char *weights;            /* a packed weights file to read at init, or NULL */
+    int threads;                    /* on a CPU, how many share the work, of those that the network was built for
+                                       (mlpc --threads=N); 0: all */
 } mlp_options;
 
 /* ---- Description of a network, for tools. Generated; constant. ---- */
@@ -220,6 +223,7 @@ typedef struct mlp_model {
     const mlp_step *steps;
     size_t step_count;
     size_t chunk;                   /* rows that go through all steps at once: on a GPU the largest batch */
+    size_t threads;                 /* that can share the work; 1 on a GPU */
     size_t arena_bytes;             /* values between steps, of a chunk */
     size_t weights_bytes;           /* packed parameters */
     uint64_t weights_layout;        /* what a packed weights file must have been made for */

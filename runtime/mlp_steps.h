@@ -11,6 +11,7 @@ typedef struct mlp_rows {
     void *const *outputs;
     const unsigned char *weights;   /* packed parameters */
     float *arena;                   /* values between steps */
+    size_t part, parts;             /* the share of a thread, where several do a step together; else 0 of 1 */
 } mlp_rows;
 
 /* The steps of a network, compiled for one instruction set. */
@@ -18,6 +19,33 @@ typedef struct mlp_steps {
     void (*forward)(const mlp_rows *rows);          /* all of them, in order */
     void (*const *steps)(const mlp_rows *rows);     /* each */
 } mlp_steps;
+
+/* What a thread does of a step: some of the rows, or some of the columns. */
+typedef struct mlp_share {
+    size_t row, row_end, column, column_end;
+} mlp_share;
+
+static inline mlp_share mlp_share_of_rows(const mlp_rows *rows)
+{
+    const size_t begin = rows->count * rows->part / rows->parts, end = rows->count * (rows->part + 1) / rows->parts;
+    const mlp_share share = {begin, end, 0, 0};
+    return share;
+}
+
+/* Of a product: columns by the 32, where there are enough for all threads; else rows. */
+static inline mlp_share mlp_share_of(const mlp_rows *rows, size_t columns)
+{
+    const size_t units = (columns + 31) / 32;
+    mlp_share share = {0, rows->count, 0, columns};
+    if (units < rows->parts)
+        share = mlp_share_of_rows(rows);
+    else
+        share.column = units * rows->part / rows->parts * 32;
+    share.column_end = columns;
+    if (units >= rows->parts && rows->part + 1 < rows->parts)
+        share.column_end = units * (rows->part + 1) / rows->parts * 32;
+    return share;
+}
 
 /* The first of the rows in the array of an input, of so many bytes a row. */
 static inline const void *mlp_input(const mlp_rows *rows, size_t port, size_t row_bytes)

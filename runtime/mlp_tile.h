@@ -1,5 +1,5 @@
 /* mlp_tile.h -- products for generated CPU code, in tiles that stay in registers: each size is a function of its own,
- * which MLP_PRODUCT defines. For gcc and clang, by their vector types; for the instruction set that mlp_level.h speaks of.
+ * which MLP_PRODUCT defines. For gcc and clang, by their vector types (mlp_lanes.h).
  *
  * Weights are packed for it: panels of 16 columns of the output, each [k][16], one behind the other, the last one
  * filled up with zeros. Behind a bias, too, there are zeros, or at least memory, up to a multiple of 16 columns.
@@ -16,10 +16,10 @@
 
 #include "mlp_lanes.h"
 
-/* What fills the registers: a tile is up to MLP_TILE_HEIGHT rows by MLP_TILE_WIDTH columns, two or four vectors; one row
- * alone walks up to MLP_TILE_STREAMS panels side by side. MLP_TILE_PIN holds a vector in a register: the compiler would
- * otherwise read the weights from memory again for each row. (clang does not, and takes no 64 bytes where it was not told
- * of AVX-512 for the whole file.) */
+/* What fills the registers: a tile is up to MLP_TILE_HEIGHT rows by MLP_TILE_WIDTH columns, two or four vectors; one
+ * row alone walks up to MLP_TILE_STREAMS panels side by side. MLP_TILE_PIN holds a vector in a register: gcc would
+ * otherwise read the weights from memory again for each row. (clang does not, and takes no vector of 64 bytes here where
+ * it was not told of AVX-512 for the whole file.) */
 #if MLP_LANES == 16
 #define MLP_TILE_WIDTH 32
 #define MLP_TILE_HEIGHT 6
@@ -50,10 +50,9 @@
 #endif
 
 enum {
-    MLP_PANEL = 16,                             /* columns */
+    MLP_PANEL = 16,             /* columns */
     MLP_PANEL_VECTORS = MLP_PANEL / MLP_LANES,
-    MLP_TILE_VECTORS = MLP_TILE_WIDTH / MLP_LANES,
-    MLP_NARROW_DEPTH = 32                       /* a product of one panel this deep splits its sums, each row by itself */
+    MLP_NARROW_DEPTH = 32       /* a product of one panel this deep splits its sums, each row by itself */
 };
 
 /* One row of a tile: its sums a0 to a3, or as many vectors of them as there are. They go by address: by value, their
@@ -62,7 +61,7 @@ enum {
 
 /* What the sums start from: the bias, or zeros. */
 MLP_INLINE void mlp_tile_begin(size_t vectors, const float *bias, mlp_lanes *a0, mlp_lanes *a1, mlp_lanes *a2,
-                                    mlp_lanes *a3)
+                               mlp_lanes *a3)
 {
     const mlp_lanes zero = {0};
     *a0 = *a1 = *a2 = *a3 = zero;
@@ -90,7 +89,7 @@ MLP_INLINE void mlp_tile_store_vector(float *y, size_t columns, int relu, const 
 }
 
 MLP_INLINE void mlp_tile_store(size_t vectors, float *y, size_t columns, int relu, const mlp_lanes *a0,
-                                    const mlp_lanes *a1, const mlp_lanes *a2, const mlp_lanes *a3)
+                               const mlp_lanes *a1, const mlp_lanes *a2, const mlp_lanes *a3)
 {
     mlp_tile_store_vector(y, columns, relu, a0);
     if (vectors > 1 && columns > MLP_LANES)
@@ -114,7 +113,7 @@ MLP_INLINE void mlp_tile_store(size_t vectors, float *y, size_t columns, int rel
 /* `height` rows by `vectors` of columns. A vector of weights stands behind the one before in its panel or, where that
  * ends, in the next panel. */
 MLP_INLINE void mlp_tile_rows(size_t height, size_t vectors, size_t k, const float *x, size_t ldx, const float *w,
-                                   const float *bias, float *y, size_t ldy, size_t columns, int relu)
+                              const float *bias, float *y, size_t ldy, size_t columns, int relu)
 {
     mlp_lanes w0, w1, w2, w3, a0, a1, a2, a3;
     mlp_tile_begin(vectors, bias, MLP_TILE_SUMS(a));
@@ -159,7 +158,7 @@ MLP_INLINE void mlp_tile_rows(size_t height, size_t vectors, size_t k, const flo
 
 /* One row by up to six panels, read side by side: as many sums under way as hide the time of an addition. */
 MLP_INLINE void mlp_tile_row(size_t panels, size_t k, const float *x, const float *w, const float *bias, float *y,
-                                  size_t columns, int relu)
+                             size_t columns, int relu)
 {
     const size_t vectors = MLP_PANEL_VECTORS, next = k * MLP_PANEL;
     mlp_lanes w0, w1, w2, w3, a0, a1, a2, a3, b0, b1, b2, b3, c0, c1, c2, c3, d0, d1, d2, d3, e0, e1, e2, e3, f0, f1,
@@ -210,7 +209,7 @@ MLP_INLINE void mlp_tile_row(size_t panels, size_t k, const float *x, const floa
 /* One row by one or two vectors of a panel: every fourth element goes to a sum of its own, else each addition would
  * wait for the last. */
 MLP_INLINE void mlp_tile_narrow(size_t vectors, size_t k, const float *x, const float *w, const float *bias,
-                                     float *y, size_t columns, int relu)
+                                float *y, size_t columns, int relu)
 {
     const mlp_lanes zero = {0};
     mlp_lanes a0, a1, a2, a3, b0 = zero, b1 = zero, c0 = zero, c1 = zero, d0 = zero, d1 = zero;
@@ -240,7 +239,7 @@ MLP_INLINE void mlp_tile_narrow(size_t vectors, size_t k, const float *x, const 
 
 /* A product of one panel, row by row: two vectors of columns at a time. */
 MLP_INLINE void mlp_tile_narrow_rows(size_t rows, size_t n, size_t k, const float *x, size_t ldx, const float *w,
-                                          const float *bias, float *y, size_t ldy, int relu)
+                                     const float *bias, float *y, size_t ldy, int relu)
 {
     const size_t half = 2 * MLP_LANES;
     for (size_t r = 0; r < rows; r++, x += ldx, y += ldy) {
@@ -253,7 +252,7 @@ MLP_INLINE void mlp_tile_narrow_rows(size_t rows, size_t n, size_t k, const floa
 
 /* The whole product of one row, its panels in groups of nearly one size. */
 MLP_INLINE void mlp_tile_single(size_t n, size_t k, const float *x, const float *w, const float *bias, float *y,
-                                     int relu)
+                                int relu)
 {
     const size_t panels = (n + MLP_PANEL - 1) / MLP_PANEL, groups = (panels + MLP_TILE_STREAMS - 1) / MLP_TILE_STREAMS;
     const size_t least = panels / groups, larger = panels % groups;
@@ -268,7 +267,7 @@ MLP_INLINE void mlp_tile_single(size_t n, size_t k, const float *x, const float 
 
 /* Some columns of several rows, in tiles of nearly one height: a short one at the end would leave the adders idle. */
 MLP_INLINE void mlp_tile_columns(size_t rows, size_t k, const float *x, size_t ldx, const float *w,
-                                      const float *bias, float *y, size_t ldy, size_t columns, int relu)
+                                 const float *bias, float *y, size_t ldy, size_t columns, int relu)
 {
     const size_t tiles = (rows + MLP_TILE_HEIGHT - 1) / MLP_TILE_HEIGHT;
     const size_t least = rows / tiles, taller = rows % tiles;
@@ -295,7 +294,7 @@ MLP_INLINE void mlp_tile_columns(size_t rows, size_t k, const float *x, size_t l
 }
 
 MLP_INLINE void mlp_tile_product(size_t rows, size_t n, size_t k, const float *x, size_t ldx, const float *w,
-                                      const float *bias, float *y, size_t ldy, int relu)
+                                 const float *bias, float *y, size_t ldy, int relu)
 {
     const size_t last = n % MLP_TILE_WIDTH, whole = n - last;
     if (n <= MLP_PANEL && k >= MLP_NARROW_DEPTH) {
@@ -311,6 +310,54 @@ MLP_INLINE void mlp_tile_product(size_t rows, size_t n, size_t k, const float *x
     }
 }
 
+/* Some of the panels of one row: as mlp_tile_single, where how many there are is known late. */
+MLP_INLINE void mlp_tile_panels(size_t columns, size_t k, const float *x, const float *w, const float *bias,
+                                float *y, int relu)
+{
+    const size_t panels = (columns + MLP_PANEL - 1) / MLP_PANEL;
+    const size_t groups = (panels + MLP_TILE_STREAMS - 1) / MLP_TILE_STREAMS;
+    for (size_t group = 0, panel = 0, next; group < groups; group++, panel = next) {
+        next = panels * (group + 1) / groups;
+#define MLP_TILE_CASE(count)                                                                                        \
+    case count:                                                                                                     \
+        mlp_tile_row(count, k, x, w + panel * MLP_PANEL * k, bias ? bias + panel * MLP_PANEL : bias,                \
+                     y + panel * MLP_PANEL, columns - panel * MLP_PANEL, relu);                                     \
+        break;
+        switch (next - panel) {
+            MLP_TILE_CASE(1)
+            MLP_TILE_CASE(2)
+#if MLP_TILE_STREAMS > 2
+            MLP_TILE_CASE(3)
+            MLP_TILE_CASE(4)
+#endif
+#if MLP_TILE_STREAMS > 4
+            MLP_TILE_CASE(5)
+            MLP_TILE_CASE(6)
+#endif
+        }
+#undef MLP_TILE_CASE
+    }
+}
+
+/* A thread's share of a product: all columns of some rows, or those from `column` on, a multiple of 32, to another or
+ * the end. */
+MLP_INLINE void mlp_tile_share(size_t rows, size_t column, size_t end, size_t n, size_t k, const float *x,
+                               size_t ldx, const float *w, const float *bias, float *y, size_t ldy, int relu)
+{
+    if (column == 0 && end == n) {
+        mlp_tile_product(rows, n, k, x, ldx, w, bias, y, ldy, relu);
+    } else if (rows == 1) {
+        mlp_tile_panels(end - column, k, x, w + column * k, bias ? bias + column : bias, y + column, relu);
+    } else if (rows) {
+        for (; column + MLP_TILE_WIDTH <= end; column += MLP_TILE_WIDTH)
+            mlp_tile_columns(rows, k, x, ldx, w + column * k, bias ? bias + column : bias, y + column, ldy,
+                             MLP_TILE_WIDTH, relu);
+        if (column < end)
+            mlp_tile_columns(rows, k, x, ldx, w + column * k, bias ? bias + column : bias, y + column, ldy,
+                             n % MLP_TILE_WIDTH, relu);
+    }
+}
+
 /* Defines name(rows, x, w, bias, y): y = x w + bias, then relu where that is 1; x [rows, k] in rows ldx apart, w
  * packed, bias [n] or NULL, y [rows, n] in rows ldy apart. What y held is never read: it may be NaN. */
 #define MLP_PRODUCT(name, n, k, ldx, ldy, relu)                                                                     \
@@ -318,6 +365,15 @@ MLP_INLINE void mlp_tile_product(size_t rows, size_t n, size_t k, const float *x
                                                float *y)                                                            \
     {                                                                                                               \
         mlp_tile_product(rows, n, k, x, ldx, w, bias, y, ldy, relu);                                                \
+    }
+
+/* Defines name(share, x, w, bias, y): the same for several threads, each of which does its mlp_share. */
+#define MLP_PRODUCT_SHARED(name, n, k, ldx, ldy, relu)                                                              \
+    static __attribute__((noinline)) void name(mlp_share share, const float *x, const float *w, const float *bias,  \
+                                               float *y)                                                            \
+    {                                                                                                               \
+        mlp_tile_share(share.row_end - share.row, share.column, share.column_end, n, k, x + share.row * (ldx), ldx, \
+                       w, bias, y + share.row * (ldy), ldy, relu);                                                  \
     }
 
 #endif

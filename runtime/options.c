@@ -91,6 +91,18 @@ static int take_weights(struct parser *parser, const char *text)
     return 0;
 }
 
+static int take_threads(struct parser *parser, const char *text)
+{
+    long value;
+    int status = number(parser, "--threads", text, 1, &value);
+    const size_t most = parser->command->model->threads;
+    parser->command->options.threads = status ? 0 : (int)value;
+    if (!status && (size_t)value > most)
+        status = mlp_complain(parser->command, MLP_EXIT_USAGE, "--threads %ld: this network was built for %zu", value,
+                              most);
+    return status;
+}
+
 static int take_device(struct parser *parser, const char *text)
 {
     long value;
@@ -153,6 +165,7 @@ static const struct option {
     {"--batch", "N", take_batch, "with --bench or --profile: N rows at a time"},
     {"--json", NULL, take_json, "with --bench: print one JSON object"},
     {"--weights", "FILE", take_weights, "read packed weights from FILE"},
+    {"--threads", "N", take_threads, "let N threads share the work, of those that the program was built for"},
     {"--device", "N", take_device, "use GPU number N; a program for the CPU ignores it"},
     {"--tune", "FILE", take_tune, "search the fastest plan of every product on this GPU, and keep them in FILE"},
     {"--seconds", "N", take_seconds, "with --tune: take about so long (60 unless told)"},

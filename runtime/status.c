@@ -13,6 +13,7 @@ static const char *const texts[] = {
     [MLP_NO_MEMORY] = "no memory: host or device memory ran out",
     [MLP_NO_DEVICE] = "no device: no such GPU, or no driver",
     [MLP_WRONG_DEVICE] = "wrong device: there is no code for this GPU",
+    [MLP_NO_THREADS] = "no threads: the system starts no more of them",
     [MLP_WRONG_CPU] = "wrong processor: there is no code for this one",
     [MLP_WRONG_LIBRARY] = "wrong library: cuBLASLt is not of the major version that the network was built with",
     [MLP_NO_PLAN] = "no plan: a product has no plan that works on this device",

@@ -66,6 +66,10 @@ static int judge(const mlp_verification *v)
                             "a run differs from its steps: output %s, row %zu, column %zu is %.9g, by steps %.9g",
                             v->model->outputs[v->whole_output].name, v->whole.row, v->whole.column, v->whole.got,
                             v->whole.want.value);
+    if (v->alone_output >= 0 && v->alone_threads)
+        return mlp_complain(v->command, MLP_EXIT_WRONG, "output %s, row %zu, has other bits in a batch of %zu on %zu "
+                            "thread%s", v->model->outputs[v->alone_output].name, v->alone_row, v->alone_rows,
+                            v->alone_threads, v->alone_threads == 1 ? "" : "s");
     if (v->alone_output >= 0)
         return mlp_complain(v->command, MLP_EXIT_WRONG,
                             "output %s, row %zu, has other bits in a batch of %zu than in one of %zu",

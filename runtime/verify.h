@@ -36,8 +36,10 @@ typedef struct mlp_verification {
     int chain_broken;               /* NaN or infinite where float64 is not, or the other way round */
     int whole_output;               /* the output in which a run differed from its steps, or -1 */
     mlp_finding whole;              /* where it did */
+    size_t threads;                 /* on which the network runs just now, where that is not as it was opened; else 0 */
     int alone_output;               /* the output of which a row had other bits in another batch, or -1 */
-    size_t alone_row, alone_rows;   /* which row, in a batch of how many */
+    size_t alone_row, alone_rows;   /* which row, in a batch of how many, */
+    size_t alone_threads;           /* on how many threads; 0: on as many as the whole batch */
 } mlp_verification;
 
 /* Runs and compares the rows start .. start + rows - 1 of the inputs. */

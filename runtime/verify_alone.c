@@ -1,5 +1,5 @@
-/* --verify on a CPU: a row has the same bits alone, in any batch and at any place in it. NaN is NaN, whatever its
- * bits. */
+/* --verify on a CPU: a row has the same bits alone, in any batch, at any place in it, and on any number of threads. NaN
+ * is NaN, whatever its bits. */
 #include "verify.h"
 
 #include <math.h>
@@ -47,21 +47,63 @@ static mlp_status compare_part(mlp_verification *v, size_t first, size_t count, 
             v->alone_output = (int)i;
             v->alone_row = v->start + first + r;
             v->alone_rows = count;
+            v->alone_threads = v->threads;
         }
     }
     return status;
 }
 
-mlp_status mlp_verify_alone(mlp_verification *v, const size_t *rows, size_t count, const mlp_arrays *whole)
+static mlp_status compare_parts(mlp_verification *v, const size_t *rows, size_t count, const mlp_arrays *whole,
+                                mlp_arrays *part)
 {
     mlp_status status = MLP_OK;
-    if (v->model->target != MLP_CPU)
-        return status;
-    mlp_arrays part = mlp_arrays_outputs(v->command, MOST_ROWS);
     for (size_t i = 0; status == MLP_OK && i < count; i++)
-        status = compare_part(v, rows[i], 1, whole, &part);
+        status = compare_part(v, rows[i], 1, whole, part);
     for (size_t last = 2; status == MLP_OK && last <= MOST_ROWS && last < v->rows; last++)
-        status = compare_part(v, v->rows - last, last, whole, &part);
+        status = compare_part(v, v->rows - last, last, whole, part);
+    return status;
+}
+
+/* ---- Threads ---- */
+
+enum { EACH = 4 };                  /* every number of threads up to this one is tried, and the largest */
+
+static mlp_status reopen(const mlp_verification *v, int threads)
+{
+    mlp_options options = v->command->options;
+    if (threads)
+        options.threads = threads;
+    v->model->close();
+    return v->model->init(&options);
+}
+
+static mlp_status compare_threads(mlp_verification *v, const size_t *rows, size_t count, const mlp_arrays *whole)
+{
+    mlp_status status = MLP_OK;
+    mlp_arrays part = mlp_arrays_outputs(v->command, v->rows > MOST_ROWS ? v->rows : MOST_ROWS);
+    for (size_t t = 1; status == MLP_OK && t <= v->model->threads; t = t < EACH ? t + 1 : v->model->threads) {
+        v->threads = t;
+        status = reopen(v, (int)t);
+        if (status == MLP_OK)
+            status = compare_part(v, 0, v->rows, whole, &part);
+        if (status == MLP_OK)
+            status = compare_parts(v, rows, count, whole, &part);
+        if (t == v->model->threads)
+            break;
+    }
+    v->threads = 0;
     mlp_arrays_free(&part);
+    return status == MLP_OK ? reopen(v, 0) : status;
+}
+
+mlp_status mlp_verify_alone(mlp_verification *v, const size_t *rows, size_t count, const mlp_arrays *whole)
+{
+    if (v->model->target != MLP_CPU)
+        return MLP_OK;
+    mlp_arrays part = mlp_arrays_outputs(v->command, MOST_ROWS);
+    mlp_status status = compare_parts(v, rows, count, whole, &part);
+    mlp_arrays_free(&part);
+    if (status == MLP_OK && v->model->threads > 1)
+        status = compare_threads(v, rows, count, whole);
     return status;
 }

@@ -26,6 +26,12 @@ check "--cpu" "$mlpc" --target=cpu --cpu=x86-64-v4,x86-64 -o levels digits.mlp
 check "a file for each level" bash -c '[ "$(echo levels/digits_*64*.c)" = "levels/digits_x86_64.c levels/digits_x86_64_v4.c" ]'
 check "--cpu=native" "$mlpc" --target=cpu --cpu=native -o native digits.mlp
 check "a file for the level given" bash -c '[ "$(echo native/digits_[!m]*.c)" = native/digits_native.c ]'
+for number in 0 65 two ""; do
+    status "--threads=$number" 2 "$mlpc" --target=cpu --threads="$number" digits.mlp
+    says "--threads=$number" 'a number from 1 to 64'
+done
+status "--threads on a GPU" 2 "$mlpc" --threads=2 digits.mlp
+check "without --threads, no word of them" bash -c '! grep -qE "threads = [^1N]|share" native/*'
 status "unknown dump" 2 "$mlpc" --dump=nothing digits.mlp
 status "missing operand of -o" 2 "$mlpc" digits.mlp -o
 status "no such spec" 3 "$mlpc" --target=cpu none.mlp

@@ -5,6 +5,20 @@ cd "$(dirname "$0")/.." || exit 1
 . tests/lib.sh
 build=$1
 
+# For three threads, and as if there were work enough for all of them in every step of any number of rows. --verify
+# compares the bits on one, two and three.
+threads() {
+    local folder=$scratch/threads
+    rm -rf "$folder"
+    "$build/mlpc" --target=cpu --cpu=native --threads=3 --random-weights=3 -o "$folder" "$1" &&
+        sed -i 's/\.row_work = .*/.row_work = 1e12,/' "$folder"/*.c && grep -q '= 1e12' "$folder"/*.c &&
+        ${CC:-gcc} -std=c11 -O1 -I "$build/runtime" -I "$folder" -o "$folder/program" "$folder"/*.c "$folder"/*.S \
+            "$build/runtime/libmlprt.a" -lm && "$folder/program" --verify
+}
+
+for spec in tests/networks/*.mlp; do
+    check "$(basename "$spec" .mlp) on threads" threads "$spec"
+done
 for spec in tests/networks/*.mlp; do
     name=$(basename "$spec" .mlp)
     for type in own f32 tf32 f16 bf16; do

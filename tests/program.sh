@@ -37,6 +37,24 @@ says "--bench --json" '^ *{'
 check "--profile" ./digits --profile
 says "--profile names a step" 'h1'
 
+# ---- Threads ----
+check "build for three threads" "$mlpc" --exe --target=cpu --threads=3 -o three "$root/specs/digits.mlp"
+for threads in 1 2 3; do
+    check "$threads of three threads" ./three --threads $threads x.npy threads.npy
+    check "$threads of three threads: the same bits" cmp threads.npy by_name.npy
+done
+status "four of three threads" 2 ./three --threads 4 x.npy threads.npy
+says "four of three threads" '--threads 4: this network was built for 3'
+status "no threads" 2 ./three --threads 0 x.npy threads.npy
+status "two threads of a program for one" 2 ./digits --threads 2 x.npy threads.npy
+says "two threads of a program for one" 'this network was built for 1'
+check "--info" ./three --info
+says "--info has the threads" '^threads  3$'
+if [ -z "${SANITIZE:-}" ]; then
+    status "a system without threads" 3 bash -c 'ulimit -v 12000; exec ./three x.npy none_y.npy'
+    says "a system without threads" 'no threads: the system starts no more of them: 3 were asked for'
+fi
+
 # ---- A wrong step is found: the sources, with one bias left out, built by hand ----
 cc=${CC:-gcc}
 check "emit" "$mlpc" --target=cpu -o sources "$root/specs/digits.mlp"

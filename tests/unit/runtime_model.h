@@ -206,6 +206,7 @@ static const mlp_model small_model = {
     .steps = small_steps,
     .step_count = 3,
     .chunk = MOST,
+    .threads = 1,
     .arena_bytes = sizeof small_arena,
     .weights_bytes = sizeof small_weights,
     .weights_embedded = 1,

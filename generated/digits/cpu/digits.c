@@ -25,6 +25,8 @@ static const mlp_cpu_parts parts = {
     .arena = arena,
     .levels = levels,
     .level_count = sizeof levels / sizeof *levels,
+    .threads = NULL,
+    .row_work = 18640.0,
 };
 
 static mlp_cpu_network network;
@@ -156,6 +158,7 @@ const mlp_model digits_model = {
     .steps = steps,
     .step_count = 4,
     .chunk = 60,
+    .threads = 1,
     .arena_bytes = digits_ARENA_BYTES,
     .weights_bytes = digits_WEIGHTS_BYTES,
     .weights_layout = UINT64_C(0xc5e82143e39d7487),

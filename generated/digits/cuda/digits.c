@@ -378,6 +378,7 @@ const mlp_model digits_model = {
     .steps = steps,
     .step_count = 4,
     .chunk = 360,
+    .threads = 1,
     .arena_bytes = digits_ARENA_BYTES,
     .weights_bytes = digits_WEIGHTS_BYTES,
     .weights_layout = UINT64_C(0xedd6d68bf66d6d19),

@@ -24,6 +24,8 @@ static const mlp_cpu_parts parts = {
     .arena = arena,
     .levels = levels,
     .level_count = sizeof levels / sizeof *levels,
+    .threads = NULL,
+    .row_work = 2193408.0,
 };
 
 static mlp_cpu_network network;
@@ -155,6 +157,7 @@ const mlp_model gated_ffn_model = {
     .steps = steps,
     .step_count = 4,
     .chunk = 64,
+    .threads = 1,
     .arena_bytes = gated_ffn_ARENA_BYTES,
     .weights_bytes = gated_ffn_WEIGHTS_BYTES,
     .weights_layout = UINT64_C(0xcc824f40c3034aac),

@@ -336,6 +336,7 @@ const mlp_model gated_ffn_model = {
     .steps = steps,
     .step_count = 4,
     .chunk = 64,
+    .threads = 1,
     .arena_bytes = gated_ffn_ARENA_BYTES,
     .weights_bytes = gated_ffn_WEIGHTS_BYTES,
     .weights_layout = UINT64_C(0xfbf45c6d74465c40),
