@@ -64,7 +64,6 @@ class Tools:
         import scipy_openblas32
         self.options, self.work = options, options.work
         self.mlpc = options.build / "mlpc"
-        self.threads_option = "--threads" in command(self.mlpc, "--help")
         native = ["-O3", "-march=native"]
         openblas = Path(scipy_openblas32.get_lib_dir()) / "libscipy_openblas.so"
         # The package has the library under its full version, programs look for it by its first number.
@@ -113,15 +112,12 @@ class Setup:
 
     def mlpc(self, threads):
         name, folder = self.network.name, self.folder / f"threads_{threads}"
-        if threads > 1 and not self.tools.threads_option:
-            raise Failed("mlpc has no --threads yet")
         folder.mkdir(exist_ok=True)
-        extra = [f"--threads={threads}"] if self.tools.threads_option else []
-        command(self.tools.mlpc, "--lib", "--target=cpu", f"--weights={self.safetensors}", *extra, "-o", folder,
-                self.spec)
+        command(self.tools.mlpc, "--lib", "--target=cpu", f"--weights={self.safetensors}", f"--threads={threads}",
+                "-o", folder, self.spec)
         compile_peer(folder / "mlpc", ["peer", "mlpc"],
                      [f"-I{self.tools.options.build / 'runtime'}", f"-I{folder}", f'-DHEADER="{name}.h"',
-                      f"-DMODEL={name}_model", *(["-DTHREADS"] if extra else [])], [folder / f"lib{name}.a"])
+                      f"-DMODEL={name}_model"], [folder / f"lib{name}.a"])
         return [folder / "mlpc"]
 
     def openblas(self, layout):
@@ -350,7 +346,7 @@ def main():
         for name in options.only:
             measure_network(Setup(tools, name), options, results)
     say(f"results are in {options.results}")
-    lacking = [point.label for point in results.points if not point.least("mlpc") and point.threads == 1]
+    lacking = [point.label for point in results.points if not point.least("mlpc")]
     sys.exit(f"cpu.py: mlpc has no figures at {', '.join(lacking)}" if lacking else 0)
 
 

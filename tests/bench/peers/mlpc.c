@@ -1,15 +1,11 @@
-/* A network that mlpc compiled, through its mlp_model. Compile with -DHEADER='"digits.h"' -DMODEL=digits_model, and
- * with -DTHREADS where mlpc knows threads. */
+/* A network that mlpc compiled, through its mlp_model. Compile with -DHEADER='"digits.h"' -DMODEL=digits_model. */
 #include HEADER
 
 #include "peer.h"
 
 const char *peer_open(const struct peer_network *network)
 {
-    mlp_options options = {0};
-#ifdef THREADS
-    options.threads = network->threads;
-#endif
+    const mlp_options options = {.threads = network->threads};
     if (MODEL.inputs[0].width != network->inputs || MODEL.outputs[0].width != network->outputs)
         return "another network";
     return MODEL.init(&options) == MLP_OK ? NULL : MODEL.error();
