@@ -107,6 +107,7 @@ static mlp_status settle(mlp_tuner *tuner, struct choice *choice)
 static mlp_status make_short_list(mlp_tuner *tuner, struct choice *choice)
 {
     choice->first = choice->listed = &tuner->candidates.at[0];
+    choice->count = choice->next = 0;
     fill_short_list(tuner, choice);
     MLP_TRY(settle(tuner, choice));
     for (size_t i = 1; i < tuner->candidates.count; i++) {
@@ -234,7 +235,13 @@ static int may_get_better(const struct choice *choice)
            (!choice->best || choice->quickest[choice->next]->quick < choice->best->quick);
 }
 
-/* Where some of the fastest fail their proofs, the next fastest follow. */
+/* The whole short list has failed. */
+static int nothing_left(const struct choice *choice)
+{
+    return !choice->best && choice->next == choice->count;
+}
+
+/* Where some of the fastest fail their proofs, the next fastest follow; where a whole list does, another list. */
 static mlp_status choose(mlp_tuner *tuner, struct choice *choice)
 {
     mlp_candidate *finalists[FINALISTS + 2];
@@ -243,9 +250,11 @@ static mlp_status choose(mlp_tuner *tuner, struct choice *choice)
     MLP_TRY(prove(tuner, choice->first, &good));
     size_t refused;
     do {
+        if (nothing_left(choice))
+            MLP_TRY(make_short_list(tuner, choice));
         refused = tuner->refused;
         MLP_TRY(judge(tuner, choice, finalists, choose_finalists(choice, finalists)));
-    } while (tuner->refused > refused && may_get_better(choice));
+    } while (tuner->refused > refused && (nothing_left(choice) || may_get_better(choice)));
     if (!choice->best && !choice->first->failed)
         choice->best = choice->first;
     choice->listed = best_listed(tuner, choice);

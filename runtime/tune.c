@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -74,6 +75,27 @@ static int parse(struct tune *tune, const char *text, size_t length)
                         tune->command->plan, error.line, error.text);
 }
 
+/* Before a search that takes minutes: that its results can be written. */
+static int check_folder(const struct tune *tune)
+{
+    const char *path = tune->command->plan, *slash = strrchr(path, '/');
+    char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup("./");
+    int code = MLP_EXIT_DONE;
+    if (!folder)
+        code = mlp_complain(tune->command, MLP_EXIT_FAILED, "out of memory");
+    else if (access(folder, W_OK | X_OK))
+        code = mlp_complain(tune->command, MLP_EXIT_FAILED, "cannot write '%s': %s", path, strerror(errno));
+    free(folder);
+    return code;
+}
+
+/* A device or a pipe may have no end. */
+static int is_regular(FILE *file)
+{
+    struct stat status;
+    return !fstat(fileno(file), &status) && S_ISREG(status.st_mode);
+}
+
 /* A file that is not there yet holds no plans. */
 static int read_plans(struct tune *tune)
 {
@@ -81,7 +103,11 @@ static int read_plans(struct tune *tune)
     size_t length = 0;
     FILE *file = mlp_open_file(path);
     if (!file && errno == ENOENT)
-        return MLP_EXIT_DONE;
+        return check_folder(tune);
+    if (file && !is_regular(file)) {
+        fclose(file);
+        return mlp_complain(tune->command, MLP_EXIT_FAILED, "cannot read '%s': it is not a regular file", path);
+    }
     if (!file)
         return mlp_complain(tune->command, MLP_EXIT_FAILED, "cannot read '%s': %s", path, strerror(errno));
     char *text = read_all(file, &length);
@@ -90,7 +116,7 @@ static int read_plans(struct tune *tune)
                    : parse(tune, text, length);
     fclose(file);
     free(text);
-    return code;
+    return code == MLP_EXIT_DONE ? check_folder(tune) : code;
 }
 
 static int write_plans(struct tune *tune)
@@ -236,8 +262,8 @@ static int search(struct tune *tune)
     const double left = tune->end - mlp_seconds();
     const mlp_tuning tuning = {.seconds = left > least_seconds ? left : least_seconds, .stop = &stop,
                                .forms_only = command->forms, .plans = &tune->plans, .progress = show_progress,
-                               .tuned = keep, .gave_up = give_up, .formed = keep_form, .hung = hung, .all_hung = tune->hung,
-                               .hung_count = tune->hung_count, .done = tune->done, .context = tune};
+                               .tuned = keep, .gave_up = give_up, .formed = keep_form, .hung = hung,
+                               .all_hung = tune->hung, .hung_count = tune->hung_count, .done = tune->done, .context = tune};
     mlp_status status = command->model->tune(&tuning);
     clear_progress();
     if (tune->failed || status == MLP_OK)

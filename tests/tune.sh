@@ -210,6 +210,8 @@ faulty wrong better half y 2 1e-3
 aside hangs env MLP_SIMULATED_FAULTS=hangs half/program --tune hangs.plan --seconds 5
 faulty refused harmless half y 2 1e-3
 faulty tail,unsteady,wrong,refused,rounded wrong half y 2 1e-3
+is "behind all that are refused, something better than the first choice is found" \
+    "$(grep -c '# the first choice stays' half.tail,unsteady,wrong,refused,rounded.plan)" 0
 check "build plain" made plain
 check "rows of plain" plain/program wide.npy plain.npy
 faulty rounded harmless plain y 1 1e-6
@@ -315,6 +317,12 @@ check "no plan hangs" timeout 60 env MLP_SIMULATED_FAULTS=hangs hangs/program --
 # No plan has partial sums in the type of the result (reductions 1 and 4 of cublasLt.h).
 check "partial sums in f32" bash -c 'for plan in *.plan; do
     [ "$(grep -c " algorithm .* reduction=[02] " "$plan")" = "$(grep -c "^product " "$plan")" ] || exit 1; done'
+
+# ---- Where plans cannot be written ----
+status "a device is no plan file" 3 timeout 20 layers/program --tune /dev/zero --seconds 1
+says "a device is no plan file" "cannot read '/dev/zero': it is not a regular file"
+status "no such folder, before the search" 3 timeout 20 layers/program --tune nowhere/layers.plan --seconds 60
+says "no such folder" "cannot write 'nowhere/layers.plan': No such file or directory"
 
 # ---- Plans that cannot be used ----
 # Is ended by Ctrl-C when it has found its first plan.
