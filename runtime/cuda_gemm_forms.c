@@ -20,25 +20,6 @@ struct race {
     double times[MLP_FORMS][ROUNDS];
 };
 
-/* Once outside of the recording, to load the kernels. */
-static mlp_status record_form(mlp_tuner *tuner, struct race *race, int form)
-{
-    cudaStream_t stream = (cudaStream_t)tuner->cuda->stream;
-    cudaGraph_t graph = NULL;
-    MLP_TRY(race->batch->forms[form](tuner->cuda));
-    CHECK(cudaStreamSynchronize(stream));
-    CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-    mlp_status status = race->batch->forms[form](tuner->cuda);
-    cudaError_t error = cudaStreamEndCapture(stream, &graph);
-    if (error == cudaSuccess && status == MLP_OK)
-        error = cudaGraphInstantiate(&race->ready[form], graph, 0);
-    if (graph)
-        cudaGraphDestroy(graph);
-    MLP_TRY(status);
-    CHECK(error);
-    return MLP_OK;
-}
-
 static mlp_status time_form(mlp_tuner *tuner, cudaGraphExec_t ready, double *seconds)
 {
     cudaStream_t stream = (cudaStream_t)tuner->cuda->stream;
@@ -57,7 +38,7 @@ static mlp_status run_race(mlp_tuner *tuner, struct race *race)
     MLP_TRY(mlp_fill_inputs(tuner, race->batch->rows));
     for (int form = 0; form < MLP_FORMS; form++) {
         if (race->batch->forms[form])
-            MLP_TRY(record_form(tuner, race, form));
+            MLP_TRY(mlp_record_form(tuner, race->batch->forms[form], 1, &race->ready[form]));
     }
     for (int round = 0; round < ROUNDS; round++) {
         for (int i = 0; i < MLP_FORMS; i++) {

@@ -83,30 +83,35 @@ struct steps {
     size_t repeats;
 };
 
-static mlp_status queue(mlp_tuner *tuner, const mlp_cuda_batch *batch, size_t repeats)
+static mlp_status queue(mlp_tuner *tuner, mlp_cuda_forward *forward, size_t repeats)
 {
     for (size_t i = 0; i < repeats; i++)
-        MLP_TRY(batch->forms[MLP_FORM_STEPS](tuner->cuda));
+        MLP_TRY(forward(tuner->cuda));
     return MLP_OK;
 }
 
-/* All steps, with the plans that are in use now. Once outside of the recording, to load the kernels. */
-static mlp_status record(mlp_tuner *tuner, const mlp_cuda_batch *batch, struct steps *steps)
+mlp_status mlp_record_form(mlp_tuner *tuner, mlp_cuda_forward *forward, size_t repeats, cudaGraphExec_t *ready)
 {
     cudaStream_t stream = (cudaStream_t)tuner->cuda->stream;
     cudaGraph_t graph = NULL;
-    MLP_TRY(queue(tuner, batch, 1));
+    MLP_TRY(queue(tuner, forward, 1));      /* outside of the recording, to load the kernels */
     CHECK(cudaStreamSynchronize(stream));
     CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-    mlp_status status = queue(tuner, batch, steps->repeats);
+    mlp_status status = queue(tuner, forward, repeats);
     cudaError_t error = cudaStreamEndCapture(stream, &graph);
     if (error == cudaSuccess && status == MLP_OK)
-        error = cudaGraphInstantiate(&steps->ready, graph, 0);
+        error = cudaGraphInstantiate(ready, graph, 0);
     if (graph)
         cudaGraphDestroy(graph);
     MLP_TRY(status);
     CHECK(error);
     return MLP_OK;
+}
+
+/* All steps, with the plans that are in use now. */
+static mlp_status record(mlp_tuner *tuner, const mlp_cuda_batch *batch, struct steps *steps)
+{
+    return mlp_record_form(tuner, batch->forms[MLP_FORM_STEPS], steps->repeats, &steps->ready);
 }
 
 static void forget(struct steps *steps)

@@ -92,6 +92,8 @@ mlp_status mlp_tune_steps(mlp_tuner *tuner, const mlp_plan_device *here);
 /* The plans that are known for this device, in use by the network; its inputs, random. */
 mlp_status mlp_use_tuned_plans(mlp_tuner *tuner, const mlp_plan_device *here);
 mlp_status mlp_fill_inputs(mlp_tuner *tuner, size_t rows);
+/* So many runs of the network in one form, as a graph that the caller destroys. */
+mlp_status mlp_record_form(mlp_tuner *tuner, mlp_cuda_forward *forward, size_t repeats, cudaGraphExec_t *ready);
 
 /* Forms of all batch sizes, told one by one. */
 mlp_status mlp_tune_forms(mlp_tuner *tuner, const mlp_plan_device *here);

@@ -226,9 +226,14 @@ mlp_status mlp_cuda_capture(mlp_cuda *cuda, size_t step, size_t repeats, void **
     for (size_t i = 0; i < repeats && status == MLP_OK; i++)
         status = mlp_cuda_queue(cuda, step);
     cudaError_t error = cudaStreamEndCapture((cudaStream_t)cuda->stream, &captured);
+    if (status == MLP_OK && error != cudaSuccess)
+        status = mlp_cuda_failed(cuda, NULL, "cudaStreamEndCapture", error);
+    if (status != MLP_OK && captured) {
+        cudaGraphDestroy(captured);
+        captured = NULL;
+    }
     *graph = captured;
-    MLP_TRY(status);
-    return error == cudaSuccess ? MLP_OK : mlp_cuda_failed(cuda, NULL, "cudaStreamEndCapture", error);
+    return status;
 }
 
 /* The first run is outside the recording: it loads the kernels, and shows what fails only when running. */
