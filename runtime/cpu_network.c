@@ -129,13 +129,14 @@ static mlp_rows all_rows(const mlp_cpu_network *network, const void *const *inpu
                       .arena = network->parts->arena, .parts = 1};
 }
 
-void mlp_cpu_run_chunks(const mlp_cpu_network *network, mlp_rows part, size_t rows)
+/* One chunk, the usual case where time counts, takes no division. */
+void mlp_cpu_run_chunks(const mlp_cpu_network *network, mlp_rows *part, size_t rows)
 {
     const size_t most = network->parts->model->chunk;
-    for (size_t chunks = (rows + most - 1) / most; chunks; chunks--, part.first += part.count) {
-        part.count = (rows + chunks - 1) / chunks;
-        rows -= part.count;
-        network->level->steps->forward(&part);
+    for (size_t chunks = rows > most ? (rows + most - 1) / most : 1; rows; chunks--, part->first += part->count) {
+        part->count = chunks > 1 ? (rows + chunks - 1) / chunks : rows;
+        rows -= part->count;
+        network->level->steps->forward(part);
     }
 }
 
@@ -146,11 +147,11 @@ mlp_status mlp_cpu_run(mlp_cpu_network *network, size_t rows, const void *const 
         return status;
     status = check_run(network, rows, inputs, outputs);
     if (status == MLP_OK) {
-        const mlp_rows all = all_rows(network, inputs, outputs);
+        mlp_rows all = all_rows(network, inputs, outputs);
         if (network->pool)
             network->parts->threads->run(network, &all, rows);
         else
-            mlp_cpu_run_chunks(network, all, rows);
+            mlp_cpu_run_chunks(network, &all, rows);
     }
     mlp_leave(&network->guard);
     return status;

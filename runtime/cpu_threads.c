@@ -29,7 +29,7 @@ static void run_rows(size_t part, size_t parts, void *context)
     mlp_rows mine = *call->all;
     mine.first += first;
     mine.arena += part * (call->network->parts->model->arena_bytes / sizeof *mine.arena);
-    mlp_cpu_run_chunks(call->network, mine, end - first);
+    mlp_cpu_run_chunks(call->network, &mine, end - first);
 }
 
 /* ---- Few rows ---- */
@@ -57,7 +57,7 @@ static size_t at_most(double parts, size_t most)
     return parts < (double)most ? (size_t)parts : most;
 }
 
-static void run(const mlp_cpu_network *network, const mlp_rows *all, size_t rows)
+static void run(const mlp_cpu_network *network, mlp_rows *all, size_t rows)
 {
     const mlp_model *model = network->parts->model;
     const size_t most = mlp_pool_parts(network->pool), together = rows < model->chunk ? rows : model->chunk;
@@ -72,7 +72,7 @@ static void run(const mlp_cpu_network *network, const mlp_rows *all, size_t rows
     if (parts > 1)
         mlp_pool_run(network->pool, parts, run_steps, &call);
     else
-        mlp_cpu_run_chunks(network, *all, rows);
+        mlp_cpu_run_chunks(network, all, rows);
 }
 
 /* ---- Start and end ---- */

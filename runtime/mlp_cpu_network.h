@@ -23,7 +23,7 @@ struct mlp_pool;
 typedef struct mlp_cpu_threads {
     mlp_status (*open)(struct mlp_cpu_network *network, size_t threads);
     void (*close)(struct mlp_cpu_network *network);
-    void (*run)(const struct mlp_cpu_network *network, const mlp_rows *all, size_t rows);
+    void (*run)(const struct mlp_cpu_network *network, mlp_rows *all, size_t rows);
 } mlp_cpu_threads;
 
 extern const mlp_cpu_threads mlp_cpu_threads_shared;
@@ -60,8 +60,8 @@ mlp_status mlp_cpu_run(mlp_cpu_network *network, size_t rows, const void *const 
 mlp_status mlp_cpu_load_weights(mlp_cpu_network *network, const char *path);
 void mlp_cpu_close(mlp_cpu_network *network);
 
-/* `rows` rows from part.first on, chunk by chunk of nearly one size, on the caller's thread. */
-void mlp_cpu_run_chunks(const mlp_cpu_network *network, mlp_rows part, size_t rows);
+/* `rows` rows from part->first on, chunk by chunk of nearly one size, on the caller's thread. */
+void mlp_cpu_run_chunks(const mlp_cpu_network *network, mlp_rows *part, size_t rows);
 
 /* As the functions of mlp_model for tools. */
 mlp_status mlp_cpu_begin(mlp_cpu_network *network, size_t rows, const void *const *inputs, void *const *outputs);

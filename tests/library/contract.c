@@ -24,6 +24,13 @@ int main(int argc, char **argv)
     options.weights = argc > 1 ? argv[1] : NULL;
     holds(digits_run(1, x, y) == MLP_NOT_READY, "run before init is MLP_NOT_READY");
     holds(digits_model.begin(1, from, to) == MLP_NOT_READY, "begin before init is MLP_NOT_READY");
+    options.threads = (int)digits_model.threads + 1;
+    holds(digits_init(&options) == MLP_BAD_ARGUMENT, "init with more threads than there are is MLP_BAD_ARGUMENT");
+    options.threads = -1;
+    holds(digits_init(&options) == MLP_BAD_ARGUMENT, "init with -1 threads is MLP_BAD_ARGUMENT");
+    options.threads = 0;
+    holds(digits_run(1, x, y) == MLP_NOT_READY, "run after that is MLP_NOT_READY");
+    digits_close();
     holds(digits_init(NULL) == MLP_OK, "init without weights is MLP_OK");
     holds(digits_run(1, x, y) == MLP_NO_WEIGHTS, "run without weights is MLP_NO_WEIGHTS");
     holds(digits_model.begin(1, from, to) == MLP_NO_WEIGHTS, "begin without weights is MLP_NO_WEIGHTS");

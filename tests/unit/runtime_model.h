@@ -19,11 +19,12 @@
 
 enum fault {
     RIGHT, GELU_BY_TANH, BIAS_DOWN_THE_ROWS, OTHER_RESIDUAL, HIDDEN_OVERWRITTEN, RUN_DIFFERS, RUN_FAILS, NAN_LOST,
-    NOT_ROUNDED, RUN_LEAVES_OUT_A_STEP, BITS_BY_BATCH
+    NOT_ROUNDED, RUN_LEAVES_OUT_A_STEP, BITS_BY_BATCH, BITS_BY_THREADS
 };
 
 static enum fault small_fault;
 static int small_runs;              /* calls of run so far */
+static int small_threads;           /* as init was asked for */
 static mlp_network small_network;
 
 enum { X = 4, H = 5, Z = 3, MOST = 4 };
@@ -63,7 +64,7 @@ static void small_step_y(void)
         for (size_t c = 0; c < X; c++) {
             float residual = small_fault == OTHER_RESIDUAL ? small_arena[r * H + c] : small_x[r * X + c];
             small_y[r * X + c] = small_y[r * X + c] + small_weights.fc2_bias[c] + residual;
-            if (small_fault == BITS_BY_BATCH && small_rows == 3)
+            if ((small_fault == BITS_BY_BATCH && small_rows == 3) || (small_fault == BITS_BY_THREADS && small_threads == 2))
                 small_y[r * X + c] *= 1 + 1.2e-7f;
         }
     if (small_fault == HIDDEN_OVERWRITTEN)
@@ -85,6 +86,7 @@ static void small_step_z(void)
 
 static mlp_status small_init(const mlp_options *options)
 {
+    small_threads = options->threads;
     if (options->weights)
         return mlp_fail(&small_network, MLP_WEIGHTS_UNREADABLE, "%s: these weights are part of the program",
                         options->weights);

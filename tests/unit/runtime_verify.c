@@ -115,6 +115,22 @@ static void bits_depend_on_the_batch(void **state)
     says("output y, row 1, has other bits in a batch of 3 than in one of 4");
 }
 
+/* A network whose bits depend on how many threads share the work: it is opened again for each number of them. */
+static void bits_depend_on_the_threads(void **state)
+{
+    (void)state;
+    mlp_model model = small_model;
+    model.threads = 3;
+    small_fault = RIGHT;
+    assert_int_equal(call(&model, "--verify"), 0);
+    assert_int_equal(small_threads, 0);
+    small_fault = BITS_BY_THREADS;
+    assert_int_equal(call(&model, "--verify"), 1);
+    says("output y, row 0, has other bits in a batch of 1 on 2 threads");
+    assert_int_equal(call(&model, "--verify --threads 2"), 1);
+    says("output y, row 0, has other bits in a batch of 1 on 1 thread");
+}
+
 /* A network whose steps take fewer rows than a run. */
 static void rows_in_chunks(void **state)
 {
@@ -248,6 +264,7 @@ int main(void)
         cmocka_unit_test(run_differs_from_its_steps),
         cmocka_unit_test(run_leaves_out_a_step),
         cmocka_unit_test(bits_depend_on_the_batch),
+        cmocka_unit_test(bits_depend_on_the_threads),
         cmocka_unit_test(rows_in_chunks),
         cmocka_unit_test(nan_lost),
         cmocka_unit_test(cut_instead_of_rounded),
