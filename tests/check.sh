@@ -99,7 +99,7 @@ suite library tests/library/library.sh "$build"
 suite instructions tests/instructions.sh "$build"
 suite cuda tests/cuda.sh "$build"
 suite tune tests/tune.sh "$build"
-suite cases run_cases "$build/mlpc" "$build/cases" "$([ -n "${SANITIZE:-}" ] && echo 300 || echo 60)"
+MLPC=$PWD/$build/mlpc suite cases run_cases tests/one_level.sh "$build/cases" "$([ -n "${SANITIZE:-}" ] && echo 300 || echo 60)"
 suite simulated simulated
 
 echo "$passed passed, $failed failed, $skipped skipped"
