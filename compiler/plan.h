@@ -132,7 +132,7 @@ struct plan_port {
 };
 
 enum { WEIGHTS_HEADER_BYTES = 256 };
-enum { CPU_LEVELS = 4, MOST_THREADS = 64 };
+enum { CPU_LEVELS = 4, MOST_THREADS = 32 };
 
 struct plan {
     struct arena *arena;

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -20,13 +21,18 @@ struct event {
 };
 
 struct mlp_pool {
-    struct event start;             /* calls so far, and in the lower bits how many parts the last one has */
-    struct event running;           /* parts, but for the caller's, that have not ended */
-    struct event passed;            /* barriers so far */
-    _Alignas(CACHE_LINE) atomic_uint arrived;   /* parts at the barrier */
-    _Alignas(CACHE_LINE) size_t parts;          /* of the call */
-    mlp_pool_work *work;            /* NULL: the thread ends */
+    struct event calls;             /* calls so far; in the lower bits, how many threads the one at hand has, or 0 */
+    struct event stage;             /* stages so far, of all calls */
+    _Alignas(CACHE_LINE) _Atomic uint64_t turn; /* the stage at hand, and in the lower half a bit for each part of it
+                                                   that nobody has taken */
+    _Alignas(CACHE_LINE) atomic_uint ended;     /* parts of the stage */
+    /* Of the call. Read by who has taken a part; until that has ended, nothing here changes. */
+    _Alignas(CACHE_LINE) size_t stages, parts;
+    uint32_t first;                 /* stage */
+    mlp_pool_work *work;
     void *context;
+    /* of the pool */
+    atomic_int ends;
     size_t threads, started;
     unsigned forks;                 /* of the process when it was opened */
     pthread_t ids[MLP_POOL_MOST];
@@ -34,7 +40,7 @@ struct mlp_pool {
 
 struct seat {
     mlp_pool *pool;
-    size_t part;
+    size_t thread;
 };
 
 /* ---- Waiting ---- */
@@ -72,21 +78,71 @@ static void wake_sleepers(struct event *event)
         syscall(SYS_futex, &event->value, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
 
-/* ---- Threads ---- */
+/* ---- Calls ---- */
 
-enum { PARTS_BITS = 8 };
-_Static_assert(MLP_POOL_MOST < 1 << PARTS_BITS, "the number of parts fits beside that of the call");
+enum { THREADS_BITS = 8 };
+_Static_assert(MLP_POOL_MOST < 1 << THREADS_BITS, "the number of threads fits beside that of the call");
 
-static void announce(mlp_pool *pool, size_t parts, mlp_pool_work *work, void *context)
+static void announce(mlp_pool *pool, size_t threads)
 {
-    unsigned call = (atomic_load_explicit(&pool->start.value, memory_order_relaxed) >> PARTS_BITS) + 1;
-    pool->work = work;
-    pool->context = context;
-    pool->parts = parts;
-    atomic_store_explicit(&pool->running.value, (unsigned)parts - 1, memory_order_relaxed);
-    atomic_store(&pool->start.value, call << PARTS_BITS | (unsigned)parts);
-    wake_sleepers(&pool->start);
+    const unsigned last = atomic_load_explicit(&pool->calls.value, memory_order_relaxed);
+    atomic_store(&pool->calls.value, ((last >> THREADS_BITS) + 1) << THREADS_BITS | (unsigned)threads);
+    if (threads)
+        wake_sleepers(&pool->calls);
 }
+
+/* ---- Parts ---- */
+
+static uint64_t turn_of(uint32_t stage, size_t parts)
+{
+    return (uint64_t)stage << 32 | (UINT32_MAX >> (MLP_POOL_MOST - parts));
+}
+
+/* Takes the thread's own part, or the first that is free; 0 where there is none. */
+static int take(mlp_pool *pool, size_t thread, uint32_t *stage, size_t *part)
+{
+    uint64_t turn = atomic_load_explicit(&pool->turn, memory_order_acquire);
+    while ((uint32_t)turn) {
+        const uint32_t left = (uint32_t)turn;
+        const size_t which = left >> thread & 1 ? thread : (size_t)__builtin_ctz(left);
+        *stage = (uint32_t)(turn >> 32);
+        *part = which;
+        if (atomic_compare_exchange_weak_explicit(&pool->turn, &turn, turn & ~(UINT64_C(1) << which),
+                                                  memory_order_acq_rel, memory_order_acquire))
+            return 1;
+    }
+    return 0;
+}
+
+/* By the thread that did the last part of a stage. A call is closed before its last stage is seen to have ended: who
+ * waits for that finds nothing more to wait for. */
+static void end_stage(mlp_pool *pool, uint32_t stage)
+{
+    const int more = stage + 1 - pool->first < pool->stages;
+    atomic_store_explicit(&pool->ended, 0, memory_order_relaxed);
+    if (more)
+        atomic_store_explicit(&pool->turn, turn_of(stage + 1, pool->parts), memory_order_release);
+    else
+        announce(pool, 0);
+    atomic_store(&pool->stage.value, stage + 1);
+    wake_sleepers(&pool->stage);
+}
+
+/* Does a part, if one can be had. */
+static int do_part(mlp_pool *pool, size_t thread)
+{
+    uint32_t stage;
+    size_t which;
+    if (!take(pool, thread, &stage, &which))
+        return 0;
+    const mlp_part part = {stage - pool->first, which, pool->parts, thread};
+    pool->work(&part, pool->context);
+    if (atomic_fetch_add_explicit(&pool->ended, 1, memory_order_acq_rel) + 1 == part.parts)
+        end_stage(pool, stage);
+    return 1;
+}
+
+/* ---- Threads ---- */
 
 static void *serve(void *argument)
 {
@@ -94,14 +150,16 @@ static void *serve(void *argument)
     mlp_pool *pool = seat.pool;
     free(argument);
     for (unsigned call = 0;;) {
-        call = wait_for(&pool->start, call);
-        if (seat.part >= (call & ((1u << PARTS_BITS) - 1)))
-            continue;               /* a call of fewer parts, of which nothing but the number may be read */
-        if (!pool->work)
+        call = wait_for(&pool->calls, call);
+        if (atomic_load(&pool->ends))
             return NULL;
-        pool->work(seat.part, pool->parts, pool->context);
-        if (atomic_fetch_sub(&pool->running.value, 1) == 1)
-            wake_sleepers(&pool->running);
+        if (seat.thread >= (call & ((1u << THREADS_BITS) - 1)))
+            continue;
+        while (atomic_load(&pool->calls.value) == call) {
+            const unsigned stage = atomic_load(&pool->stage.value);
+            if (!do_part(pool, seat.thread))
+                wait_for(&pool->stage, stage);
+        }
     }
 }
 
@@ -171,39 +229,43 @@ void mlp_pool_close(mlp_pool *pool)
     if (!pool)
         return;
     if (pool->forks == forks) {
-        announce(pool, pool->started + 1, NULL, NULL);
+        atomic_store(&pool->ends, 1);
+        announce(pool, pool->started + 1);
         for (size_t i = 0; i < pool->started; i++)
             pthread_join(pool->ids[i], NULL);
     }
     free(pool);
 }
 
-size_t mlp_pool_parts(const mlp_pool *pool)
+size_t mlp_pool_threads(const mlp_pool *pool)
 {
     return pool->forks == forks ? pool->threads : 1;
 }
 
-void mlp_pool_run(mlp_pool *pool, size_t parts, mlp_pool_work *work, void *context)
+static void run_alone(size_t stages, size_t parts, mlp_pool_work *work, void *context)
 {
-    if (parts == 1) {
-        pool->parts = 1;
-        work(0, 1, context);
-        return;
+    for (size_t stage = 0; stage < stages; stage++) {
+        for (size_t part = 0; part < parts; part++)
+            work(&(mlp_part){stage, part, parts, 0}, context);
     }
-    announce(pool, parts, work, context);
-    work(0, parts, context);
-    for (unsigned left = atomic_load(&pool->running.value); left;)
-        left = wait_for(&pool->running, left);
 }
 
-void mlp_pool_barrier(mlp_pool *pool)
+void mlp_pool_run(mlp_pool *pool, size_t threads, size_t stages, size_t parts, mlp_pool_work *work, void *context)
 {
-    unsigned passed = atomic_load_explicit(&pool->passed.value, memory_order_relaxed);
-    if (atomic_fetch_add(&pool->arrived, 1) + 1 < pool->parts) {
-        wait_for(&pool->passed, passed);
+    if (threads == 1 || !stages) {
+        run_alone(stages, parts, work, context);
         return;
     }
-    atomic_store_explicit(&pool->arrived, 0, memory_order_relaxed);
-    atomic_fetch_add(&pool->passed.value, 1);
-    wake_sleepers(&pool->passed);
+    const uint32_t first = atomic_load_explicit(&pool->stage.value, memory_order_relaxed);
+    pool->stages = stages;
+    pool->parts = parts;
+    pool->first = first;
+    pool->work = work;
+    pool->context = context;
+    atomic_store_explicit(&pool->turn, turn_of(first, parts), memory_order_release);
+    announce(pool, threads);
+    for (uint32_t stage; (stage = atomic_load(&pool->stage.value)) != first + (uint32_t)stages;) {
+        if (!do_part(pool, 0))
+            wait_for(&pool->stage, stage);
+    }
 }

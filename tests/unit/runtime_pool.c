@@ -1,4 +1,5 @@
-/* The pool of threads: each part of a call runs once, barriers hold, and it survives forks and a lack of threads. */
+/* The pool of threads: each part of a stage runs once, stages follow each other, nobody waits for who is late, and it
+ * survives forks and a lack of threads. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,21 +13,23 @@
 
 #include "pool.h"
 
-enum { THREADS = 4, ROUNDS = 2000, BARRIERS = 5 };
+enum { THREADS = 4, ROUNDS = 2000, STAGES = 5 };
 
 struct count {
-    mlp_pool *pool;
-    int calls[THREADS];             /* each part its own */
-    size_t parts[THREADS];
-    int stages[THREADS];
-    int early;                      /* parts that went past a barrier before another came to it */
+    int calls[MLP_POOL_MOST];       /* each part its own */
+    size_t parts[MLP_POOL_MOST];
+    size_t stages[MLP_POOL_MOST];   /* that it has done */
+    int early;                      /* a part that began before all of the last stage had ended */
+    int strange;                    /* a thread that is not the pool's */
 };
 
-static void count_call(size_t part, size_t parts, void *context)
+static void count_call(const mlp_part *part, void *context)
 {
     struct count *count = context;
-    count->calls[part]++;
-    count->parts[part] = parts;
+    count->calls[part->part]++;
+    count->parts[part->part] = part->parts;
+    if (part->thread >= THREADS)
+        __atomic_store_n(&count->strange, 1, __ATOMIC_RELAXED);
 }
 
 static mlp_pool *open_pool(size_t threads)
@@ -42,47 +45,72 @@ static void each_part_runs_once(void **state)
 {
     (void)state;
     mlp_pool *pool = open_pool(THREADS);
-    struct count count = {.pool = pool};
-    int want[THREADS] = {0};
-    assert_int_equal(mlp_pool_parts(pool), THREADS);
+    struct count count = {0};
+    int want[MLP_POOL_MOST] = {0};
+    assert_int_equal(mlp_pool_threads(pool), THREADS);
     for (int i = 0; i < ROUNDS; i++) {
-        size_t parts = 1 + (size_t)i * 7 % THREADS;
+        const size_t parts = 1 + (size_t)i * 7 % MLP_POOL_MOST, threads = 1 + (size_t)i % THREADS;
         if (i % 500 == 499)
             usleep(3000);           /* so that they fall asleep */
-        mlp_pool_run(pool, parts, count_call, &count);
-        for (size_t j = 0; j < THREADS; j++) {
+        mlp_pool_run(pool, threads, 1, parts, count_call, &count);
+        for (size_t j = 0; j < MLP_POOL_MOST; j++) {
             want[j] += j < parts;
             assert_int_equal(count.calls[j], want[j]);
             if (j < parts)
                 assert_int_equal(count.parts[j], parts);
         }
     }
+    assert_int_equal(count.strange, 0);
     mlp_pool_close(pool);
 }
 
-/* Between two barriers each part looks at what the others wrote before the first. */
-static void walk_stages(size_t part, size_t parts, void *context)
+/* Each part looks at what all of them wrote in the stage before. */
+static void walk_stage(const mlp_part *part, void *context)
 {
     struct count *count = context;
-    for (int stage = 1; stage <= BARRIERS; stage++) {
-        count->stages[part] = stage;
-        mlp_pool_barrier(count->pool);
-        for (size_t i = 0; i < parts; i++)
-            if (count->stages[i] != stage)
-                __atomic_store_n(&count->early, 1, __ATOMIC_RELAXED);
-        mlp_pool_barrier(count->pool);
+    for (size_t i = 0; i < part->parts; i++) {
+        const size_t others = __atomic_load_n(&count->stages[i], __ATOMIC_RELAXED);
+        if (others != part->stage && (i == part->part || others != part->stage + 1))
+            __atomic_store_n(&count->early, 1, __ATOMIC_RELAXED);
     }
+    __atomic_store_n(&count->stages[part->part], part->stage + 1, __ATOMIC_RELAXED);
 }
 
-static void barriers_hold(void **state)
+static void stages_follow_each_other(void **state)
 {
     (void)state;
     mlp_pool *pool = open_pool(THREADS);
-    struct count count = {.pool = pool};
     for (int i = 0; i < ROUNDS / 10; i++) {
-        mlp_pool_run(pool, 1 + (size_t)i % THREADS, walk_stages, &count);
+        struct count count = {0};
+        const size_t parts = 1 + (size_t)i % MLP_POOL_MOST;
+        mlp_pool_run(pool, 1 + (size_t)i % THREADS, STAGES, parts, walk_stage, &count);
         assert_int_equal(count.early, 0);
+        for (size_t j = 0; j < parts; j++)
+            assert_int_equal(count.stages[j], STAGES);
     }
+    mlp_pool_close(pool);
+}
+
+/* A part that does not end before the others have done all the rest: they must not wait for its thread to take more. */
+static void be_late(const mlp_part *part, void *context)
+{
+    struct count *count = context;
+    if (part->thread) {
+        while (__atomic_load_n(&count->calls[0], __ATOMIC_RELAXED) < MLP_POOL_MOST - 1)
+            usleep(100);
+        return;
+    }
+    usleep(1000);                   /* the other thread has taken one by now */
+    __atomic_fetch_add(&count->calls[0], 1, __ATOMIC_RELAXED);
+}
+
+static void nobody_waits_for_a_thread_that_is_late(void **state)
+{
+    (void)state;
+    mlp_pool *pool = open_pool(2);
+    struct count count = {0};
+    mlp_pool_run(pool, 2, 1, MLP_POOL_MOST, be_late, &count);
+    assert_in_range(count.calls[0], MLP_POOL_MOST - 1, MLP_POOL_MOST);
     mlp_pool_close(pool);
 }
 
@@ -90,21 +118,21 @@ static void a_fork_has_the_caller_alone(void **state)
 {
     (void)state;
     mlp_pool *pool = open_pool(THREADS);
-    struct count count = {.pool = pool};
+    struct count count = {0};
     int status;
     pid_t child = fork();
     if (!child) {
-        int good = mlp_pool_parts(pool) == 1;
-        mlp_pool_run(pool, mlp_pool_parts(pool), walk_stages, &count);
+        int good = mlp_pool_threads(pool) == 1;
+        mlp_pool_run(pool, mlp_pool_threads(pool), STAGES, 1, walk_stage, &count);
         mlp_pool_close(pool);
         pool = open_pool(2);
-        mlp_pool_run(pool, 2, count_call, &count);
+        mlp_pool_run(pool, 2, 1, 2, count_call, &count);
         mlp_pool_close(pool);
-        _exit(good && count.stages[0] == BARRIERS && count.calls[1] == 1 ? 0 : 1);
+        _exit(good && !count.early && count.stages[0] == STAGES && count.calls[1] == 1 ? 0 : 1);
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-    mlp_pool_run(pool, THREADS, count_call, &count);
+    mlp_pool_run(pool, THREADS, 1, THREADS, count_call, &count);
     assert_int_equal(count.calls[THREADS - 1], 1);
     mlp_pool_close(pool);
 }
@@ -134,7 +162,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_part_runs_once),
-        cmocka_unit_test(barriers_hold),
+        cmocka_unit_test(stages_follow_each_other),
+        cmocka_unit_test(nobody_waits_for_a_thread_that_is_late),
         cmocka_unit_test(a_fork_has_the_caller_alone),
         cmocka_unit_test(no_threads_is_an_error),
     };
