@@ -26,6 +26,7 @@
 
 typedef float mlp_lanes __attribute__((vector_size(4 * MLP_LANES)));
 typedef int mlp_lane_bits __attribute__((vector_size(4 * MLP_LANES)));
+typedef unsigned mlp_lane_words __attribute__((vector_size(4 * MLP_LANES)));
 typedef float mlp_lanes_anywhere __attribute__((vector_size(4 * MLP_LANES), aligned(4), may_alias));
 
 MLP_INLINE mlp_lanes mlp_all(float x)

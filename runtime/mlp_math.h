@@ -5,7 +5,12 @@
  * usable from C++; needs IEEE arithmetic, so no -ffast-math; right with and without multiplication and addition in one
  * instruction.
  *
- * Coefficients come from tests/reference/mlp_math.py; tests/unit/runtime_math.c holds the functions to float64. */
+ * Coefficients come from tests/reference/mlp_math.py; tests/unit/runtime_math.c holds the functions to float64. Largest
+ * errors in units of the last digit, with AVX2 and FMA, and over all floats between 2^-14 and 2^8 in size, one of 31
+ * others: exp and log 1.1, elu 1.6, gelu_tanh 1.8, softplus 2, tanh and sigmoid 2.4, silu 3.4, mish 3.5, gelu 7.5; none
+ * is off by more than 2 units and more than 1e-7. Two kinds of results have fewer digits: those of gelu_tanh far below 0,
+ * where the argument of exp was rounded, are off by up to 1e-7; and where the factor of x in silu, mish and gelu is
+ * subnormal, results are off by up to 1e-43. */
 #ifndef MLP_MATH_H
 #define MLP_MATH_H
 
@@ -148,7 +153,8 @@ MLP_INLINE mlp_lanes mlp_expm1_below_0(mlp_lanes x)
 MLP_INLINE mlp_lanes mlp_log(mlp_lanes x)
 {
     const mlp_lane_bits subnormal = x < 1.17549435e-38f;
-    const mlp_lane_bits bits = (mlp_lane_bits)mlp_select(subnormal, x * 8388608.0f, x) - 0x3f3504f3;
+    const mlp_lane_bits bits =
+        (mlp_lane_bits)((mlp_lane_words)mlp_select(subnormal, x * 8388608.0f, x) - 0x3f3504f3u);
     const mlp_lane_bits exponent = (bits >> 23) - (subnormal & 23);
     const mlp_lanes f = (mlp_lanes)((bits & 0x7fffff) + 0x3f3504f3) - 1.0f, square = f * f;
     const mlp_lanes k = (mlp_lanes)(exponent + 0x4b400000) - 12582912.0f;
@@ -245,13 +251,16 @@ MLP_INLINE mlp_lanes mlp_softplus(mlp_lanes x)
     return mlp_relu(x) + mlp_log1p_to_1(mlp_exp_below_0(mlp_minus_abs(x)));
 }
 
-/* tanh(log(1 + e)) is (e^2 + 2 e) / (e^2 + 2 e + 2); for x >= 0 both are divided by e^2. */
+/* tanh(log(1 + e)) is (e^2 + 2 e) / (e^2 + 2 e + 2); for x >= 0 both are divided by e^2, and what is missing to 1 is
+ * subtracted from it. */
 MLP_INLINE mlp_lanes mlp_mish(mlp_lanes x)
 {
     const mlp_lanes t = mlp_exp_below_0(mlp_minus_abs(x));
     const mlp_lane_bits negative = x < 0.0f;
     const mlp_lanes over = mlp_select(negative, t * (t + 2.0f), t * 2.0f + 1.0f);
-    return x * (over / (over + mlp_select(negative, mlp_all(2.0f), t * t * 2.0f)));
+    const mlp_lanes rest = mlp_select(negative, mlp_all(2.0f), t * t * 2.0f);
+    const mlp_lanes part = mlp_select(negative, over, rest) / (over + rest);
+    return x * mlp_select(negative, part, 1.0f - part);
 }
 
 MLP_INLINE mlp_lanes mlp_elu(mlp_lanes x, float alpha)

@@ -85,8 +85,8 @@ static const struct function {
     {"sqrt", sqrt_map, sqrt, 0.5, 0},
     {"tanh", tanh_map, tanh, 2.5, 0},
     {"sigmoid", sigmoid_map, sigmoid_d, 2.5, 0},
-    {"silu", silu_map, silu_d, 3, 1e-43},
-    {"gelu", gelu_map, gelu_d, 7, 2e-44},
+    {"silu", silu_map, silu_d, 3.5, 1e-43},
+    {"gelu", gelu_map, gelu_d, 8, 2e-44},
     {"gelu_tanh", gelu_tanh_map, gelu_tanh_d, 2.3, 1e-7},
     {"softplus", softplus_map, softplus_d, 2, 0},
     {"mish", mish_map, mish_d, 4, 1e-43},
@@ -108,9 +108,12 @@ struct worst {
 /* The distance of floats near a result. */
 static double unit_at(double y)
 {
-    int exponent;
-    frexp(y, &exponent);
-    return ldexp(1, exponent - 24 < -149 ? -149 : exponent - 24);
+    uint64_t bits;
+    memcpy(&bits, &y, sizeof bits);
+    const uint64_t exponent = bits >> 52 & 0x7ff, least = 1023 - 149;
+    bits = (exponent < least + 23 ? least : exponent - 23) << 52;
+    memcpy(&y, &bits, sizeof bits);
+    return y;
 }
 
 static void judge(const struct function *f, float x, float y, struct worst *worst)
