@@ -1,5 +1,5 @@
 /* mlp_row.h: rows of widths around whole vectors, against float64; nothing behind a row is touched; NaN and infinities.
- * runtime_row_v3.c is this file for AVX2 and FMA. */
+ * runtime_row_*.c include this for other instruction sets. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,8 +10,11 @@
 
 #include <cmocka.h>
 
-#include "mlp_row.h"
+#include "mlp_cpu_network.h"
 #include "random.h"
+
+#include "mlp_level_begin.h"
+#include "mlp_row.h"
 
 enum { MOST = 200 };
 
@@ -217,16 +220,18 @@ static void sums_are_exact_where_double_is(void **state)
     }
 }
 
+#include "mlp_level_end.h"
+
 int main(void)
 {
+    if (mlp_cpu_level_here() < MLP_LEVEL) {
+        print_message("ok 1 - rows # SKIP this processor has no x86-64-v%d\n", MLP_LEVEL);
+        return 0;
+    }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_follow_their_definition), cmocka_unit_test(softmax_never_overflows),
         cmocka_unit_test(nan_spreads_over_its_row),     cmocka_unit_test(infinite_elements),
         cmocka_unit_test(sums_are_exact_where_double_is),
     };
-#if defined(__AVX2__)
-    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
-        return 0;
-#endif
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
