@@ -3,8 +3,9 @@
  *
  * A product, its bias and its relu are a function made for its size (mlp_tile.h), which equal sizes share; a loop does
  * in place what else is to be done to the output: another activation, a residual. Any other step is a loop over its
- * rows. Values between steps stand in an arena of floats; inputs and outputs are read and written where the caller has
- * them. */
+ * rows. Loops over elements take as many at a time as a vector has lanes (mlp_lanes.h), and those behind the last whole
+ * vector as a few; where rows stand close, all of them are one. Values between steps stand in an arena of floats; inputs
+ * and outputs are read and written where the caller has them. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -14,13 +15,18 @@
 
 static const char *dtype_c[] = {[DTYPE_F32] = "float", [DTYPE_F16] = "mlp_f16", [DTYPE_BF16] = "mlp_bf16"};
 
-/* How a value of each type is read as a float, and a float rounded and stored. */
+/* How one value of each type is read as a float, and a float stored. */
 static const char *load_c[] = {
     [DTYPE_F32] = "%s", [DTYPE_F16] = "mlp_f16_load(%s)", [DTYPE_BF16] = "mlp_bf16_load(%s)"};
 static const char *store_c[] = {
     [DTYPE_F32] = "%s", [DTYPE_F16] = "mlp_f16_store(%s)", [DTYPE_BF16] = "mlp_bf16_store(%s)"};
 static const char *round_c[] = {
     [DTYPE_F32] = "%s", [DTYPE_F16] = "mlp_round_f16(%s)", [DTYPE_BF16] = "mlp_round_bf16(%s)"};
+
+/* The same of vectors: what the names of their functions end in, and what rounds them. */
+static const char *lanes_c[] = {[DTYPE_F32] = "", [DTYPE_F16] = "_f16", [DTYPE_BF16] = "_bf16"};
+static const char *round_lanes_c[] = {
+    [DTYPE_F32] = "%s", [DTYPE_F16] = "mlp_rounded_to_f16(%s)", [DTYPE_BF16] = "mlp_rounded_to_bf16(%s)"};
 
 /* ---- threads ---- */
 
@@ -98,13 +104,22 @@ struct step_emitter {
     const struct value *out;
     const struct value *sums;       /* where a product leaves its sums: the output, or f32 apart */
     const char *finish;             /* the function that does what follows the product, where it is shared, or NULL */
+    bool close;                     /* all rows are worked on as one */
+    bool few;                       /* what is being written is for the few elements behind whole vectors */
 };
 
 static struct step_emitter step_emitter(struct emitter *e, const struct plan *plan, const struct step *step,
                                         const char *finish)
 {
     return (struct step_emitter){e, plan, step, &plan->values.at[step->out],
-                                 &plan->values.at[step->sums < 0 ? step->out : step->sums], finish};
+                                 &plan->values.at[step->sums < 0 ? step->out : step->sums], finish, false, false};
+}
+
+/* The vector from element j on of the array `from`. */
+static const char *lanes_of(const struct step_emitter *s, enum dtype dtype, const char *from)
+{
+    return s->few ? arena_format(s->e->arena, "mlp_load_few%s(%s + j, few)", lanes_c[dtype], from)
+                  : arena_format(s->e->arena, "mlp_load%s(%s + j)", lanes_c[dtype], from);
 }
 
 static const char *operand_c(const void *emitter, struct operand operand)
@@ -116,15 +131,18 @@ static const char *operand_c(const void *emitter, struct operand operand)
         return arena_format(arena, "t%d", operand.index);
     case OPERAND_VALUE: {
         const struct value *value = &s->plan->values.at[operand.index];
-        const char *element = arena_format(arena, "x_%s[%s]", value->name, value->width == 1 ? "0" : "j");
-        return fill(arena, load_c[value->dtype], element);
+        const char *row = arena_format(arena, "x_%s", value->name);
+        if (value->width > 1 || s->close)
+            return lanes_of(s, value->dtype, row);
+        return arena_format(arena, "mlp_all(%s)", fill(arena, load_c[value->dtype], arena_format(arena, "%s[0]", row)));
     }
     case OPERAND_PARAM: {
         const struct packed *packed = &s->plan->params.at[operand.index];
-        return arena_format(arena, "p_%s[%s]", packed->name, packed->cols == 1 ? "0" : "j");
+        const char *row = arena_format(arena, "p_%s", packed->name);
+        return packed->cols > 1 ? lanes_of(s, DTYPE_F32, row) : arena_format(arena, "mlp_all(%s[0])", row);
     }
     case OPERAND_NUMBER:
-        return emit_number(arena, operand.number);
+        return arena_format(arena, "mlp_all(%s)", emit_float(arena, operand.number));
     case OPERAND_NONE:
         break;
     }
@@ -143,6 +161,22 @@ static const char *stored_c(const struct step_emitter *s, const char *text)
     if (s->out->dtype != DTYPE_F32)
         return fill(arena, store_c[s->out->dtype], text);
     return fill(arena, round_c[s->out->round], text);
+}
+
+/* Stores a vector of floats from element j of the array `to` on. */
+static void emit_store(const struct step_emitter *s, enum dtype dtype, const char *to, const char *lanes)
+{
+    if (s->few)
+        emit_line(s->e, "mlp_store_few%s(%s + j, few, %s);", lanes_c[dtype], to, lanes);
+    else
+        emit_line(s->e, "mlp_store%s(%s + j, %s);", lanes_c[dtype], to, lanes);
+}
+
+/* Stores it as the step's result: rounded, and in the output's type. */
+static void emit_result(const struct step_emitter *s, const char *lanes)
+{
+    const bool wide = s->out->dtype == DTYPE_F32;
+    emit_store(s, s->out->dtype, "y", wide ? fill(s->e->arena, round_lanes_c[s->out->round], lanes) : lanes);
 }
 
 static bool stored_as_is(const struct step_emitter *s)
@@ -190,30 +224,100 @@ static void declare_value(const struct step_emitter *s, int index)
                   column);
 }
 
+static const char *row_of(const struct step_emitter *s, const char *base, int64_t ld)
+{
+    if (s->close)
+        return shared(s->plan) ? arena_format(s->e->arena, "%s + share.row * %" PRId64, base, ld) : base;
+    return arena_format(s->e->arena, "%s + r * %" PRId64, base, ld);
+}
+
 static void declare_row(const struct step_emitter *s, int index)
 {
     const struct value *value = &s->plan->values.at[index];
-    emit_line(s->e, "const %s *const x_%s = %s + r * %" PRId64 ";", dtype_c[value->dtype], value->name,
-              base_of(s->e->arena, value), value->ld);
+    emit_line(s->e, "const %s *const x_%s = %s;", dtype_c[value->dtype], value->name,
+              row_of(s, base_of(s->e->arena, value), value->ld));
+}
+
+/* "t1" */
+static const char *last_op(const struct step_emitter *s)
+{
+    return arena_format(s->e->arena, "t%zu", s->step->tape.count - 1);
 }
 
 static void emit_element_ops(const struct step_emitter *s, size_t from, size_t to)
 {
     for (size_t i = from; i < to; i++)
-        emit_line(s->e, "const float t%zu = %s;", i, expression_c(s, &s->step->tape.at[i]));
+        emit_line(s->e, "const mlp_lanes t%zu = %s;", i, expression_c(s, &s->step->tape.at[i]));
 }
 
-static void open_rows(const struct step_emitter *s, size_t from)
+/* Whether every element of all rows is made of those at its place in values that stand as close. */
+static bool stands_close(const struct step_emitter *s, size_t from)
 {
-    emit_open(s->e, "%s", row_loop(s->plan));
+    const struct value *out = s->out;
+    bool close = out->ld == out->width && s->sums->ld == s->sums->width && s->sums->width == out->width;
+    for (size_t i = from; i < s->step->tape.count; i++) {
+        for (int j = 0; j < 3; j++) {
+            const struct operand operand = s->step->tape.at[i].in[j];
+            const struct value *value = operand.kind == OPERAND_VALUE ? &s->plan->values.at[operand.index] : out;
+            close = close && value->ld == value->width && value->width == out->width;
+            close = close && (operand.kind != OPERAND_PARAM || s->plan->params.at[operand.index].cols == 1);
+        }
+    }
+    return close;
+}
+
+/* Opens the loop over rows, unless they are one, and names the row of each value that operations from one on read. */
+static void open_rows(const struct step_emitter *s, size_t from, const char *y)
+{
+    if (!s->close)
+        emit_open(s->e, "%s", row_loop(s->plan));
     each_operand(s, OPERAND_VALUE, from, declare_row);
-    emit_line(s->e, "%s *const y = %s + r * %" PRId64 ";", dtype_c[s->out->dtype],
-              base_of(s->e->arena, s->out), s->out->ld);
+    emit_line(s->e, "%s *const y = %s;", dtype_c[s->out->dtype], row_of(s, y, s->out->ld));
 }
 
-static void open_columns(const struct step_emitter *s, int64_t width)
+static void close_rows(const struct step_emitter *s)
 {
-    emit_open(s->e, "for (size_t j = 0; j < %" PRId64 "; j++) {", width);
+    if (!s->close)
+        emit_close(s->e, "}");
+}
+
+/* Where a thread may have a part of the columns of a row: behind a product. */
+static bool shares_columns(const struct step_emitter *s)
+{
+    return s->step->product && shared(s->plan);
+}
+
+/* How many elements the rows that are one have. A few columns are all one thread's, or none. */
+static void declare_elements(const struct step_emitter *s, int64_t width)
+{
+    const char *columns = arena_format(s->e->arena, "%" PRId64, width);
+    if (shares_columns(s))
+        columns = "share.column_end";
+    emit_line(s->e, "const size_t n = %s * %s;", shared(s->plan) ? "(share.row_end - share.row)" : "count", columns);
+}
+
+/* `body` for all columns of a row, or of all rows: for whole vectors, and for the few elements behind them where the
+ * width is not a multiple of every vector's lanes. */
+static void emit_columns(const struct step_emitter *s, int64_t width, void (*body)(const struct step_emitter *))
+{
+    const bool even = width % 16 == 0, part = shares_columns(s) && !s->close, narrow = width < 4 && !s->close && !part;
+    const char *end = s->close ? "n" : part ? "share.column_end" : arena_format(s->e->arena, "%" PRId64, width);
+    struct step_emitter few = *s;
+    few.few = true;
+    if (s->close)
+        declare_elements(s, width);
+    if (!narrow) {
+        emit_open(s->e, "for (size_t j = %s; j %s %s; j += MLP_LANES) {", part ? "share.column" : "0",
+                  even ? "<" : "+ MLP_LANES <=", end);
+        body(s);
+        emit_close(s->e, "}");
+    }
+    if (even)
+        return;
+    emit_open(s->e, narrow ? "{" : "if (MLP_FEW(%s)) {", end);
+    emit_line(s->e, "const size_t j = MLP_WHOLE(%s), few = MLP_FEW(%s);", end, end);
+    body(&few);
+    emit_close(s->e, "}");
 }
 
 /* ---- products ---- */
@@ -301,25 +405,24 @@ static bool needs_finish(const struct step_emitter *s)
     return s->step->product && (s->step->tape.count > done_by_product(s->step) || !stored_as_is(s));
 }
 
-/* What is left to do to the product in `y`, in place or, where they are not NULL, from its `sums`. */
-static void emit_finish_loop(const struct step_emitter *s, const char *y, const char *sums)
+static void emit_finish_elements(const struct step_emitter *s)
 {
-    const struct step *step = s->step;
-    const size_t done = done_by_product(step);
-    emit_open(s->e, "%s", row_loop(s->plan));
-    each_operand(s, OPERAND_VALUE, done, declare_row);
-    emit_line(s->e, "%s *const y = %s + r * %" PRId64 ";", dtype_c[s->out->dtype], y, s->out->ld);
+    const size_t done = done_by_product(s->step);
+    emit_line(s->e, "const mlp_lanes t%zu = %s;", done - 1, lanes_of(s, DTYPE_F32, s->sums != s->out ? "sums" : "y"));
+    emit_element_ops(s, done, s->step->tape.count);
+    emit_result(s, last_op(s));
+}
+
+/* What is left to do to the product in `y`, in place or, where they are not NULL, from its `sums`. */
+static void emit_finish_loop(const struct step_emitter *step, const char *y, const char *sums)
+{
+    struct step_emitter s = *step;
+    s.close = stands_close(&s, done_by_product(s.step)) && (!shares_columns(&s) || s.out->width <= 32);
+    open_rows(&s, done_by_product(s.step), y);
     if (sums)
-        emit_line(s->e, "const float *const sums = %s + r * %" PRId64 ";", sums, s->sums->ld);
-    if (shared(s->plan))
-        emit_open(s->e, "for (size_t j = share.column; j < share.column_end; j++) {");
-    else
-        open_columns(s, s->out->width);
-    emit_line(s->e, "const float t%zu = %s[j];", done - 1, sums ? "sums" : "y");
-    emit_element_ops(s, done, step->tape.count);
-    emit_line(s->e, "y[j] = %s;", stored_c(s, arena_format(s->e->arena, "t%zu", step->tape.count - 1)));
-    emit_close(s->e, "}");
-    emit_close(s->e, "}");
+        emit_line(s.e, "const float *const sums = %s;", row_of(&s, sums, s.sums->ld));
+    emit_columns(&s, s.out->width, emit_finish_elements);
+    close_rows(&s);
 }
 
 static void emit_finish(const struct step_emitter *s)
@@ -427,28 +530,35 @@ static void emit_row_call(const struct step_emitter *s, const struct tape_op *op
     }
 }
 
+static const char *row_operated_on(const struct step_emitter *s)
+{
+    return s->sums != s->out ? "row" : "y";
+}
+
+static void emit_row_elements(const struct step_emitter *s)
+{
+    const struct tape_op *last = &s->step->tape.at[s->step->tape.count - 1];
+    emit_element_ops(s, 0, s->step->tape.count - 1);
+    emit_store(s, DTYPE_F32, row_operated_on(s), operand_c(s, last->in[0]));
+}
+
+static void emit_row_result(const struct step_emitter *s)
+{
+    emit_result(s, lanes_of(s, DTYPE_F32, row_operated_on(s)));
+}
+
 /* Element-wise operations into a row of floats, the row operation in place, then rounding into the output. */
 static void emit_row_op(const struct step_emitter *s)
 {
-    const struct step *step = s->step;
-    const struct tape_op *last = &step->tape.at[step->tape.count - 1];
-    bool apart = s->sums != s->out;
-    const char *row = apart ? "row" : "y";
-    open_rows(s, 0);
-    if (apart)
-        emit_line(s->e, "float *const row = %s + r * %" PRId64 ";", base_of(s->e->arena, s->sums),
-                  s->sums->ld);
-    open_columns(s, last->width);
-    emit_element_ops(s, 0, step->tape.count - 1);
-    emit_line(s->e, "%s[j] = %s;", row, operand_c(s, last->in[0]));
-    emit_close(s->e, "}");
-    emit_row_call(s, last, row);
-    if (!stored_as_is(s)) {
-        open_columns(s, last->width);
-        emit_line(s->e, "y[j] = %s;", stored_c(s, arena_format(s->e->arena, "%s[j]", row)));
-        emit_close(s->e, "}");
-    }
-    emit_close(s->e, "}");
+    const struct tape_op *last = &s->step->tape.at[s->step->tape.count - 1];
+    open_rows(s, 0, base_of(s->e->arena, s->out));
+    if (s->sums != s->out)
+        emit_line(s->e, "float *const row = %s;", row_of(s, base_of(s->e->arena, s->sums), s->sums->ld));
+    emit_columns(s, last->width, emit_row_elements);
+    emit_row_call(s, last, row_operated_on(s));
+    if (!stored_as_is(s))
+        emit_columns(s, last->width, emit_row_result);
+    close_rows(s);
 }
 
 static int64_t operand_width(const struct step_emitter *s, struct operand operand)
@@ -467,36 +577,51 @@ static int64_t operand_width(const struct step_emitter *s, struct operand operan
     return 1;
 }
 
-/* sum, mean, dot: added up in double, as the row functions of mlp_cpu.h do. */
-static void emit_reduce(const struct step_emitter *s)
+/* An operand of a reduction, with zeros in the lanes that the row has no elements for. */
+static const char *term_c(const struct step_emitter *s, struct operand operand)
 {
-    const struct step *step = s->step;
-    const struct tape_op *last = &step->tape.at[step->tape.count - 1];
-    int64_t width = operand_width(s, last->in[0]);
-    const char *term = arena_format(s->e->arena, "(double)%s", operand_c(s, last->in[0]));
-    if (last->op == OP_DOT)
-        term = arena_format(s->e->arena, "%s * (double)%s", term, operand_c(s, last->in[1]));
-    open_rows(s, 0);
-    emit_line(s->e, "double sum = 0.0;");
-    open_columns(s, width);
-    emit_element_ops(s, 0, step->tape.count - 1);
-    emit_line(s->e, "sum += %s;", term);
-    emit_close(s->e, "}");
-    const char *result =
-        last->op == OP_MEAN ? arena_format(s->e->arena, "(float)(sum / %" PRId64 ")", width) : "(float)sum";
-    emit_line(s->e, "y[0] = %s;", stored_c(s, result));
-    emit_close(s->e, "}");
+    const char *lanes = operand_c(s, operand);
+    return s->few ? arena_format(s->e->arena, "mlp_keep_few(%s, few, 0.0f)", lanes) : lanes;
 }
 
-static void emit_elements(const struct step_emitter *s)
+static void emit_terms(const struct step_emitter *s)
 {
-    const struct step *step = s->step;
-    open_rows(s, 0);
-    open_columns(s, s->out->width);
-    emit_element_ops(s, 0, step->tape.count);
-    emit_line(s->e, "y[j] = %s;", stored_c(s, arena_format(s->e->arena, "t%zu", step->tape.count - 1)));
-    emit_close(s->e, "}");
-    emit_close(s->e, "}");
+    const struct tape_op *last = &s->step->tape.at[s->step->tape.count - 1];
+    emit_element_ops(s, 0, s->step->tape.count - 1);
+    if (last->op == OP_DOT)
+        emit_line(s->e, "mlp_add_up_products(&sums, %s, %s);", term_c(s, last->in[0]), term_c(s, last->in[1]));
+    else
+        emit_line(s->e, "mlp_add_up(&sums, %s);", term_c(s, last->in[0]));
+}
+
+/* sum, mean, dot: added up in double, as the row functions of mlp_row.h do. */
+static void emit_reduce(const struct step_emitter *s)
+{
+    const struct tape_op *last = &s->step->tape.at[s->step->tape.count - 1];
+    int64_t width = operand_width(s, last->in[0]);
+    open_rows(s, 0, base_of(s->e->arena, s->out));
+    emit_line(s->e, "mlp_doubles sums = mlp_no_sums();");
+    emit_columns(s, width, emit_terms);
+    const char *result = "(float)mlp_total(sums)";
+    if (last->op == OP_MEAN)
+        result = arena_format(s->e->arena, "(float)(mlp_total(sums) / %" PRId64 ")", width);
+    emit_line(s->e, "y[0] = %s;", stored_c(s, result));
+    close_rows(s);
+}
+
+static void emit_all_elements(const struct step_emitter *s)
+{
+    emit_element_ops(s, 0, s->step->tape.count);
+    emit_result(s, last_op(s));
+}
+
+static void emit_elements(const struct step_emitter *step)
+{
+    struct step_emitter s = *step;
+    s.close = stands_close(&s, 0);
+    open_rows(&s, 0, base_of(s.e->arena, s.out));
+    emit_columns(&s, s.out->width, emit_all_elements);
+    close_rows(&s);
 }
 
 static void emit_step(struct emitter *e, const struct plan *plan, const struct step *step, const char *finish)

@@ -1,4 +1,5 @@
-/* mlp_cpu.h: functions against their definitions in double, NaN and infinities as PyTorch has them, rows. */
+/* mlp_cpu.h: functions against their definitions in double, NaN and infinities as PyTorch has them, vectors of 16-bit
+ * numbers, rows. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,21 +10,22 @@
 #include <cmocka.h>
 
 #include "mlp_cpu.h"
+#include "one_lane.h"
 #include "random.h"
 
 static float leaky(float x)
 {
-    return mlp_leaky_relu(x, 0.01f);
+    return one_leaky_relu(x, 0.01f);
 }
 
 static float elu(float x)
 {
-    return mlp_elu(x, 1.5f);
+    return one_elu(x, 1.5f);
 }
 
 static float clamp(float x)
 {
-    return mlp_clamp(x, -2.0f, 3.0f);
+    return one_clamp(x, -2.0f, 3.0f);
 }
 
 /* The definitions, written out as PyTorch's documentation states them. */
@@ -99,19 +101,19 @@ static const struct {
     float at_infinity, at_minus_infinity;
     int free_at_minus_infinity;         /* depends on how the function is computed */
 } functions[] = {
-    {"relu", mlp_relu, relu_d, INFINITY, 0, 0},
-    {"relu6", mlp_relu6, relu6_d, 6, 0, 0},
-    {"gelu", mlp_gelu, gelu_d, INFINITY, 0, 1},
-    {"gelu_tanh", mlp_gelu_tanh, gelu_tanh_d, INFINITY, 0, 1},
-    {"silu", mlp_silu, silu_d, INFINITY, 0, 1},
-    {"mish", mlp_mish, mish_d, INFINITY, 0, 1},
-    {"hardswish", mlp_hardswish, hardswish_d, INFINITY, 0, 1},
-    {"hardsigmoid", mlp_hardsigmoid, hardsigmoid_d, 1, 0, 0},
-    {"sigmoid", mlp_sigmoid, sigmoid_d, 1, 0, 0},
-    {"tanh", mlp_tanh, tanh, 1, -1, 0},
-    {"softplus", mlp_softplus, softplus_d, INFINITY, 0, 0},
-    {"exp", mlp_exp, exp, INFINITY, 0, 0},
-    {"abs", mlp_abs, fabs, INFINITY, INFINITY, 0},
+    {"relu", one_relu, relu_d, INFINITY, 0, 0},
+    {"relu6", one_relu6, relu6_d, 6, 0, 0},
+    {"gelu", one_gelu, gelu_d, INFINITY, 0, 1},
+    {"gelu_tanh", one_gelu_tanh, gelu_tanh_d, INFINITY, 0, 1},
+    {"silu", one_silu, silu_d, INFINITY, 0, 1},
+    {"mish", one_mish, mish_d, INFINITY, 0, 1},
+    {"hardswish", one_hardswish, hardswish_d, INFINITY, 0, 1},
+    {"hardsigmoid", one_hardsigmoid, hardsigmoid_d, 1, 0, 0},
+    {"sigmoid", one_sigmoid, sigmoid_d, 1, 0, 0},
+    {"tanh", one_tanh, tanh, 1, -1, 0},
+    {"softplus", one_softplus, softplus_d, INFINITY, 0, 0},
+    {"exp", one_exp, exp, INFINITY, 0, 0},
+    {"abs", one_abs, fabs, INFINITY, INFINITY, 0},
     {"leaky_relu", leaky, leaky_d, INFINITY, -INFINITY, 0},
     {"elu", elu, elu_d, INFINITY, -1.5f, 0},
     {"clamp", clamp, clamp_d, 3, -2, 0},
@@ -135,8 +137,8 @@ static void functions_follow_definitions(void **state)
         }
     for (int step = 1; step <= 1000; step++) {
         float x = (float)step / 10.0f;
-        close_to("log", x, mlp_log(x), log(x));
-        close_to("sqrt", x, mlp_sqrt(x), sqrt(x));
+        close_to("log", x, one_log(x), log(x));
+        close_to("sqrt", x, one_sqrt(x), sqrt(x));
     }
 }
 
@@ -146,10 +148,10 @@ static void nan_goes_through(void **state)
     for (int i = 0; i < FUNCTIONS; i++)
         if (!isnan(functions[i].f(NAN)))
             fail_msg("%s(NaN) is %g", functions[i].name, (double)functions[i].f(NAN));
-    assert_true(isnan(mlp_log(NAN)) && isnan(mlp_sqrt(NAN)) && isnan(mlp_log(-1)) && isnan(mlp_sqrt(-1)));
-    assert_true(isnan(mlp_maximum(NAN, 1)) && isnan(mlp_maximum(1, NAN)));
-    assert_true(isnan(mlp_minimum(NAN, 1)) && isnan(mlp_minimum(1, NAN)));
-    assert_true(mlp_maximum(-1, 2) == 2 && mlp_minimum(-1, 2) == -1);
+    assert_true(isnan(one_log(NAN)) && isnan(one_sqrt(NAN)) && isnan(one_log(-1)) && isnan(one_sqrt(-1)));
+    assert_true(isnan(one_maximum(NAN, 1)) && isnan(one_maximum(1, NAN)));
+    assert_true(isnan(one_minimum(NAN, 1)) && isnan(one_minimum(1, NAN)));
+    assert_true(one_maximum(-1, 2) == 2 && one_minimum(-1, 2) == -1);
 }
 
 static void infinities(void **state)
@@ -161,23 +163,55 @@ static void infinities(void **state)
         if (!functions[i].free_at_minus_infinity && functions[i].f(-INFINITY) != functions[i].at_minus_infinity)
             fail_msg("%s(-inf) is %g", functions[i].name, (double)functions[i].f(-INFINITY));
     }
-    assert_true(mlp_log(INFINITY) == INFINITY && mlp_log(0) == -INFINITY && mlp_sqrt(INFINITY) == INFINITY);
+    assert_true(one_log(INFINITY) == INFINITY && one_log(0) == -INFINITY && one_sqrt(INFINITY) == INFINITY);
 }
 
 static void relu_gives_positive_zero(void **state)
 {
     (void)state;
-    assert_false(signbit(mlp_relu(-0.0f)) || signbit(mlp_relu(-1.0f)) || signbit(mlp_relu6(-0.0f)));
+    assert_false(signbit(one_relu(-0.0f)) || signbit(one_relu(-1.0f)) || signbit(one_relu6(-0.0f)));
 }
 
 static void large_arguments(void **state)
 {
     (void)state;
     for (float x = 1; x < 1e38f; x *= 3) {
-        assert_true(mlp_gelu_tanh(x) >= 0.84f * x && mlp_gelu_tanh(x) <= x && mlp_mish(x) <= x && mlp_silu(x) <= x);
-        assert_true(fabsf(mlp_gelu_tanh(-x)) < 0.2f && fabsf(mlp_gelu(-x)) < 0.2f && fabsf(mlp_silu(-x)) < 0.3f);
-        assert_true(fabsf(mlp_mish(-x)) < 0.4f && mlp_softplus(x) >= x && mlp_softplus(-x) < 0.4f);
+        assert_true(one_gelu_tanh(x) >= 0.84f * x && one_gelu_tanh(x) <= x && one_mish(x) <= x && one_silu(x) <= x);
+        assert_true(fabsf(one_gelu_tanh(-x)) < 0.2f && fabsf(one_gelu(-x)) < 0.2f && fabsf(one_silu(-x)) < 0.3f);
+        assert_true(fabsf(one_mish(-x)) < 0.4f && one_softplus(x) >= x && one_softplus(-x) < 0.4f);
     }
+}
+
+/* As elements by themselves are, in every lane, whole vectors and a few. */
+static void vectors_of_16_bits(void **state)
+{
+    (void)state;
+    float x[MLP_LANES], rounded[MLP_LANES];
+    mlp_f16 half[MLP_LANES + 1];
+    mlp_bf16 upper[MLP_LANES + 1];
+    for (size_t i = 0; i < MLP_LANES; i++)
+        x[i] = (float)(i + 1) / 3.0f * (i % 2 ? 1e-6f : -1e3f);
+    for (size_t count = 0; count <= MLP_LANES; count++) {
+        half[count] = upper[count] = 7;
+        if (count < MLP_LANES) {
+            mlp_store_few_f16(half, count, mlp_load(x));
+            mlp_store_few_bf16(upper, count, mlp_load(x));
+        } else {
+            mlp_store_f16(half, mlp_load(x));
+            mlp_store_bf16(upper, mlp_load(x));
+        }
+        for (size_t i = 0; i < count; i++)
+            assert_true(half[i] == mlp_f16_store(x[i]) && upper[i] == mlp_bf16_store(x[i]));
+        assert_true(half[count] == 7 && upper[count] == 7);
+        const mlp_lanes from_half = mlp_load_few_f16(half, count), from_upper = mlp_load_few_bf16(upper, count);
+        for (size_t i = 0; i < MLP_LANES; i++) {
+            assert_true(from_half[i] == (i < count ? mlp_f16_load(half[i]) : 0));
+            assert_true(from_upper[i] == (i < count ? mlp_bf16_load(upper[i]) : 0));
+        }
+    }
+    mlp_store(rounded, mlp_rounded_to_bf16(mlp_load(x)));
+    for (size_t i = 0; i < MLP_LANES; i++)
+        assert_true(rounded[i] == mlp_round_bf16(x[i]) && mlp_load_f16(half)[i] == mlp_round_f16(x[i]));
 }
 
 /* ---- Rows ---- */
@@ -247,6 +281,7 @@ int main(void)
         cmocka_unit_test(infinities),
         cmocka_unit_test(relu_gives_positive_zero),
         cmocka_unit_test(large_arguments),
+        cmocka_unit_test(vectors_of_16_bits),
         cmocka_unit_test(softmax_rows),
         cmocka_unit_test(layernorm_rows),
         cmocka_unit_test(rmsnorm_rows),

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "mlp_cpu.h"
+#include "one_lane.h"
 #include "mlp_network.h"
 #include "plain_product.h"
 
@@ -52,7 +53,7 @@ static void small_step_h(void)
         for (size_t c = 0; c < H; c++) {
             float t = small_arena[r * H + c];
             t += small_weights.fc1_bias[small_fault == BIAS_DOWN_THE_ROWS ? r : c];
-            t = small_fault == GELU_BY_TANH ? mlp_gelu_tanh(t) : mlp_gelu(t);
+            t = small_fault == GELU_BY_TANH ? one_gelu_tanh(t) : one_gelu(t);
             small_arena[r * H + c] = small_fault == NAN_LOST && t != t ? 0 : t;
         }
 }

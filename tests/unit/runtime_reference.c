@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "mlp_cpu.h"
+#include "one_lane.h"
 #include "plain_product.h"
 #include "random.h"
 #include "reference.h"
@@ -69,17 +70,17 @@ static double worst(struct bench *bench, const float *got)
 
 static float leaky(float x)
 {
-    return mlp_leaky_relu(x, 0.3f);
+    return one_leaky_relu(x, 0.3f);
 }
 
 static float elu(float x)
 {
-    return mlp_elu(x, 0.3f);
+    return one_elu(x, 0.3f);
 }
 
 static float clamp(float x)
 {
-    return mlp_clamp(x, 0.3f, 0.7f);
+    return one_clamp(x, 0.3f, 0.7f);
 }
 
 /* As other implementations compute them. */
@@ -95,7 +96,7 @@ static float gelu_by_tanh(float x)
 
 static float silu_by_sigmoid(float x)
 {
-    return x * mlp_sigmoid(x);
+    return x * one_sigmoid(x);
 }
 
 static float same_again(float x)
@@ -110,7 +111,7 @@ static float negated(float x)
 
 static float sigmoid_of_1_702(float x)
 {
-    return x * mlp_sigmoid(1.702f * x);
+    return x * one_sigmoid(1.702f * x);
 }
 
 static const struct {
@@ -119,27 +120,27 @@ static const struct {
     float (*right[2])(float);
     float (*wrong)(float);
 } functions[] = {
-    {"relu", MLP_OP_RELU, {mlp_relu}, mlp_relu6},
-    {"relu6", MLP_OP_RELU6, {mlp_relu6}, mlp_relu},
-    {"gelu", MLP_OP_GELU, {mlp_gelu, gelu_by_erf}, mlp_gelu_tanh},
-    {"gelu_tanh", MLP_OP_GELU_TANH, {mlp_gelu_tanh, gelu_by_tanh}, mlp_gelu},
-    {"gelu", MLP_OP_GELU, {mlp_gelu}, sigmoid_of_1_702},
-    {"silu", MLP_OP_SILU, {mlp_silu, silu_by_sigmoid}, mlp_hardswish},
-    {"mish", MLP_OP_MISH, {mlp_mish}, mlp_silu},
-    {"hardswish", MLP_OP_HARDSWISH, {mlp_hardswish}, mlp_silu},
-    {"hardsigmoid", MLP_OP_HARDSIGMOID, {mlp_hardsigmoid}, mlp_sigmoid},
-    {"sigmoid", MLP_OP_SIGMOID, {mlp_sigmoid}, mlp_hardsigmoid},
-    {"tanh", MLP_OP_TANH, {mlp_tanh}, same_again},
-    {"softplus", MLP_OP_SOFTPLUS, {mlp_softplus}, mlp_relu},
+    {"relu", MLP_OP_RELU, {one_relu}, one_relu6},
+    {"relu6", MLP_OP_RELU6, {one_relu6}, one_relu},
+    {"gelu", MLP_OP_GELU, {one_gelu, gelu_by_erf}, one_gelu_tanh},
+    {"gelu_tanh", MLP_OP_GELU_TANH, {one_gelu_tanh, gelu_by_tanh}, one_gelu},
+    {"gelu", MLP_OP_GELU, {one_gelu}, sigmoid_of_1_702},
+    {"silu", MLP_OP_SILU, {one_silu, silu_by_sigmoid}, one_hardswish},
+    {"mish", MLP_OP_MISH, {one_mish}, one_silu},
+    {"hardswish", MLP_OP_HARDSWISH, {one_hardswish}, one_silu},
+    {"hardsigmoid", MLP_OP_HARDSIGMOID, {one_hardsigmoid}, one_sigmoid},
+    {"sigmoid", MLP_OP_SIGMOID, {one_sigmoid}, one_hardsigmoid},
+    {"tanh", MLP_OP_TANH, {one_tanh}, same_again},
+    {"softplus", MLP_OP_SOFTPLUS, {one_softplus}, one_relu},
     {"identity", MLP_OP_IDENTITY, {same_again}, mlp_round_bf16},
-    {"exp", MLP_OP_EXP, {mlp_exp}, mlp_softplus},
-    {"log", MLP_OP_LOG, {mlp_log}, log1pf},
-    {"sqrt", MLP_OP_SQRT, {mlp_sqrt}, cbrtf},
-    {"abs", MLP_OP_ABS, {mlp_abs}, same_again},
-    {"neg", MLP_OP_NEG, {negated}, mlp_abs},
+    {"exp", MLP_OP_EXP, {one_exp}, one_softplus},
+    {"log", MLP_OP_LOG, {one_log}, log1pf},
+    {"sqrt", MLP_OP_SQRT, {one_sqrt}, cbrtf},
+    {"abs", MLP_OP_ABS, {one_abs}, same_again},
+    {"neg", MLP_OP_NEG, {negated}, one_abs},
     {"leaky_relu", MLP_OP_LEAKY_RELU, {leaky}, elu},
     {"elu", MLP_OP_ELU, {elu}, leaky},
-    {"clamp", MLP_OP_CLAMP, {clamp}, mlp_relu},
+    {"clamp", MLP_OP_CLAMP, {clamp}, one_relu},
 };
 
 static double worst_of(struct bench *bench, float (*f)(float))
@@ -190,9 +191,9 @@ static float two(mlp_op_code code, float a, float b)
     case MLP_OP_DIV:
         return a / b;
     case MLP_OP_MAXIMUM:
-        return mlp_maximum(a, b);
+        return one_maximum(a, b);
     default:
-        return mlp_minimum(a, b);
+        return one_minimum(a, b);
     }
 }
 
@@ -353,8 +354,8 @@ static void wide_products_have_tight_bounds(void **state)
     x[0] += (2.7 - sum) / weight[0];
     mlp_bounded *result = mlp_reference_step(&reading);
     mlp_bounded stored = mlp_reference_stored(MLP_F32, result[0]);
-    assert_true(mlp_reference_excess(mlp_gelu(2.7f), stored) <= 1);
-    assert_true(mlp_reference_excess(mlp_gelu_tanh(2.7f), stored) > 1);
+    assert_true(mlp_reference_excess(one_gelu(2.7f), stored) <= 1);
+    assert_true(mlp_reference_excess(one_gelu_tanh(2.7f), stored) > 1);
     free(result);
 }
 
@@ -557,8 +558,8 @@ static void gelu_forms_in_16_bits(void **state)
     bench->a[0] = -2.7f;
     mlp_bounded *result = evaluate(bench);
     mlp_bounded stored = mlp_reference_stored(MLP_BF16, result[0]);
-    assert_true(mlp_reference_excess(mlp_round_bf16(mlp_gelu(-2.7f)), stored) <= 1);
-    assert_true(mlp_reference_excess(mlp_round_bf16(mlp_gelu_tanh(-2.7f)), stored) > 1);
+    assert_true(mlp_reference_excess(mlp_round_bf16(one_gelu(-2.7f)), stored) <= 1);
+    assert_true(mlp_reference_excess(mlp_round_bf16(one_gelu_tanh(-2.7f)), stored) > 1);
     free(result);
 }
 

@@ -64,8 +64,12 @@ static void step_3_y(const mlp_rows *rows)
     for (size_t r = 0; r < count; r++) {
         const float *const x_fc3 = v_fc3 + r * 10;
         float *const y = v_y + r * 10;
-        for (size_t j = 0; j < 10; j++) {
-            y[j] = x_fc3[j];
+        for (size_t j = 0; j + MLP_LANES <= 10; j += MLP_LANES) {
+            mlp_store(y + j, mlp_load(x_fc3 + j));
+        }
+        if (MLP_FEW(10)) {
+            const size_t j = MLP_WHOLE(10), few = MLP_FEW(10);
+            mlp_store_few(y + j, few, mlp_load_few(x_fc3 + j, few));
         }
         mlp_softmax_row(y, 10);
     }

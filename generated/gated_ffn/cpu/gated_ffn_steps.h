@@ -34,12 +34,12 @@ static void step_0_n(const mlp_rows *rows)
     for (size_t r = 0; r < count; r++) {
         const mlp_bf16 *const x_x = v_x + r * 512;
         float *const y = v_n + r * 512;
-        for (size_t j = 0; j < 512; j++) {
-            y[j] = mlp_bf16_load(x_x[j]);
+        for (size_t j = 0; j < 512; j += MLP_LANES) {
+            mlp_store(y + j, mlp_load_bf16(x_x + j));
         }
         mlp_rmsnorm_row(y, 512, 1e-06f, 0.0f, p_norm_weight);
-        for (size_t j = 0; j < 512; j++) {
-            y[j] = mlp_round_bf16(y[j]);
+        for (size_t j = 0; j < 512; j += MLP_LANES) {
+            mlp_store(y + j, mlp_rounded_to_bf16(mlp_load(y + j)));
         }
     }
 }
@@ -52,12 +52,11 @@ static void step_1_gate_up(const mlp_rows *rows)
     float *const v_n = mlp_between(rows, at_n);
     float *const v_gate_up = mlp_between(rows, at_gate_up);
     product_512_to_2816(count, v_n, p_gate_weight_up_weight, NULL, v_gate_up);
-    for (size_t r = 0; r < count; r++) {
-        float *const y = v_gate_up + r * 2816;
-        for (size_t j = 0; j < 2816; j++) {
-            const float t0 = y[j];
-            y[j] = mlp_round_bf16(t0);
-        }
+    float *const y = v_gate_up;
+    const size_t n = count * 2816;
+    for (size_t j = 0; j < n; j += MLP_LANES) {
+        const mlp_lanes t0 = mlp_load(y + j);
+        mlp_store(y + j, mlp_rounded_to_bf16(t0));
     }
 }
 
@@ -72,10 +71,10 @@ static void step_2_down_in(const mlp_rows *rows)
         const float *const x_gate = v_gate + r * 2816;
         const float *const x_u = v_u + r * 2816;
         float *const y = v_down_in + r * 1408;
-        for (size_t j = 0; j < 1408; j++) {
-            const float t0 = mlp_silu(x_gate[j]);
-            const float t1 = t0 * x_u[j];
-            y[j] = mlp_round_bf16(t1);
+        for (size_t j = 0; j < 1408; j += MLP_LANES) {
+            const mlp_lanes t0 = mlp_silu(mlp_load(x_gate + j));
+            const mlp_lanes t1 = t0 * mlp_load(x_u + j);
+            mlp_store(y + j, mlp_rounded_to_bf16(t1));
         }
     }
 }
@@ -90,15 +89,14 @@ static void step_3_y(const mlp_rows *rows)
     mlp_bf16 *const v_y = (mlp_bf16 *)mlp_output(rows, 0, 1024);
     float *const v_y_f32 = mlp_between(rows, at_y_f32);
     product_1408_to_512(count, v_down_in, p_down_weight, NULL, v_y_f32);
-    for (size_t r = 0; r < count; r++) {
-        const mlp_bf16 *const x_x = v_x + r * 512;
-        mlp_bf16 *const y = v_y + r * 512;
-        const float *const sums = v_y_f32 + r * 512;
-        for (size_t j = 0; j < 512; j++) {
-            const float t0 = sums[j];
-            const float t1 = mlp_bf16_load(x_x[j]) + t0;
-            y[j] = mlp_bf16_store(t1);
-        }
+    const mlp_bf16 *const x_x = v_x;
+    mlp_bf16 *const y = v_y;
+    const float *const sums = v_y_f32;
+    const size_t n = count * 512;
+    for (size_t j = 0; j < n; j += MLP_LANES) {
+        const mlp_lanes t0 = mlp_load(sums + j);
+        const mlp_lanes t1 = mlp_load_bf16(x_x + j) + t0;
+        mlp_store_bf16(y + j, t1);
     }
 }
 
