@@ -92,7 +92,7 @@ static const struct function {
     {"gelu", gelu_map, gelu_d, 9.1, 2e-44},
     {"gelu_tanh", gelu_tanh_map, gelu_tanh_d, 2.3, 1e-7},
     {"softplus", softplus_map, softplus_d, 2, 0},
-    {"mish", mish_map, mish_d, 4, 1e-43},
+    {"mish", mish_map, mish_d, 5, 1e-43},
     {"elu", elu_map, elu_d, 2, 0},
 };
 enum { FUNCTIONS = sizeof functions / sizeof *functions };
