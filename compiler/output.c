@@ -164,6 +164,9 @@ bool output_folder(struct arena *arena, const char *path)
     return S_ISDIR(info.st_mode) || failed("write into", path);
 }
 
+/* A device may have no end. */
+static const size_t most_input = 256 << 20;
+
 char *input_read(struct arena *arena, const char *path, size_t *length)
 {
     bool standard = !strcmp(path, "-");
@@ -181,6 +184,10 @@ char *input_read(struct arena *arena, const char *path, size_t *length)
         }
         got = read(fd, text.at + text.count, text.capacity - text.count - 1);
         text.count += got > 0 ? (size_t)got : 0;
+        if (text.count > most_input) {
+            got = -1;
+            errno = EFBIG;
+        }
     } while (got > 0 || (got < 0 && errno == EINTR));
     if (got < 0)
         failed("read", path);

@@ -39,7 +39,7 @@ bool output_same_file(const char *a, const char *b);
 /* Makes a folder, and those above it, where there are none; false after a message. */
 bool output_folder(struct arena *arena, const char *path);
 
-/* Reads a whole file ("-": standard input); NULL after a message. A NUL follows the last byte. */
+/* Reads a whole file ("-": standard input) of up to 256 MiB; NULL after a message. A NUL follows the last byte. */
 char *input_read(struct arena *arena, const char *path, size_t *length);
 
 #endif

@@ -30,6 +30,7 @@ YY_DECL;
 }
 
 %code {
+#include <assert.h>
 #include <limits.h>
 #include <string.h>
 
@@ -516,15 +517,6 @@ static int yyreport_syntax_error(const yypcontext_t *context, struct parser *par
 
 /* ---- The whole source ---- */
 
-/* Sources that no token could span: a scanner counts bytes in an int. */
-static bool check_size(struct diags *diags, const struct source *source)
-{
-    if (source->length < INT_MAX - 2)
-        return true;
-    diag_error(diags, DIAG_FILE_TOO_LARGE, (struct span){0, 0}, "a spec has less than 2 GiB");
-    return false;
-}
-
 /* The first byte of each wrong kind is reported: behind it the file is likely no text at all. */
 static bool check_bytes(struct diags *diags, const struct source *source)
 {
@@ -565,7 +557,8 @@ static bool parse_tokens(struct parser *parser, const struct source *source)
 
 struct spec *parse_spec(struct arena *arena, struct diags *diags, const struct source *source)
 {
-    if (!check_size(diags, source) || !check_bytes(diags, source))
+    assert(source->length < INT_MAX);   /* a scanner counts bytes in an int; files are kept much smaller */
+    if (!check_bytes(diags, source))
         return NULL;
     struct parser parser = {.arena = arena, .diags = diags, .spec = ARENA_NEW(arena, struct spec)};
     parser.spec->source = source;

@@ -61,6 +61,8 @@ mlp_status mlp_cpu_init(mlp_cpu_network *network, const mlp_cpu_parts *parts, co
         status = open_weights(network, options ? options->weights : NULL);
     if (status == MLP_OK)
         status = open_threads(network, options ? options->threads : 0);
+    if (status != MLP_OK)
+        mlp_weights_unload(&network->guard);    /* the next init begins with nothing */
     network->guard.ready = status == MLP_OK;
     mlp_leave(&network->guard);
     return status;
@@ -114,9 +116,14 @@ static mlp_status check_weights(mlp_cpu_network *network)
     return MLP_OK;
 }
 
+/* No memory holds so many, and what is computed from their number stays in range. */
+static const size_t most_rows = SIZE_MAX / 4096;
+
 static mlp_status check_run(mlp_cpu_network *network, size_t rows, const void *const *inputs, void *const *outputs)
 {
     const mlp_model *model = network->parts->model;
+    if (rows > most_rows)
+        return mlp_fail(&network->guard, MLP_BAD_ARGUMENT, "%zu rows are more than there can be", rows);
     if (rows && (any_null(inputs, model->input_count) ||
                  any_null((const void *const *)outputs, model->output_count)))
         return mlp_fail(&network->guard, MLP_BAD_ARGUMENT, "an array is NULL");

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -333,6 +334,7 @@ static int run_child(struct tune *tune)
     if (pipe(ends) || (child = fork()) < 0)
         return mlp_complain(tune->command, MLP_EXIT_FAILED, "cannot start a process: %s", strerror(errno));
     if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGTERM);       /* nobody would be left to take what it finds */
         close(ends[0]);
         on_interrupt(interrupted);
         tune->pipe = ends[1];

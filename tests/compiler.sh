@@ -16,6 +16,7 @@ says "--version" '^mlpc '
 status "no arguments" 2 "$mlpc"
 status "unknown option" 2 "$mlpc" --no-such-option digits.mlp
 says "unknown option" 'no-such-option'
+status "a spec without an end" 3 "$mlpc" --target=cpu /dev/zero
 status "two specs" 2 "$mlpc" --target=cpu digits.mlp digits.mlp
 status "unknown target" 2 "$mlpc" --target=tpu digits.mlp
 for list in v5 "" v3, native,v3; do
@@ -28,7 +29,7 @@ check "--cpu=native" "$mlpc" --target=cpu --cpu=native -o native digits.mlp
 check "a file for the level given" bash -c '[ "$(echo native/digits_[!m]*.c)" = native/digits_native.c ]'
 for number in 0 65 two ""; do
     status "--threads=$number" 2 "$mlpc" --target=cpu --threads="$number" digits.mlp
-    says "--threads=$number" 'a number from 1 to 64'
+    says "--threads=$number" 'a number from 1 to 32'
 done
 status "--threads on a GPU" 2 "$mlpc" --threads=2 digits.mlp
 check "without --threads, no word of them" bash -c '! grep -qE "threads = [^1N]|share" native/*'

@@ -30,8 +30,7 @@ int main(int argc, char **argv)
     holds(digits_init(&options) == MLP_BAD_ARGUMENT, "init with -1 threads is MLP_BAD_ARGUMENT");
     options.threads = 0;
     holds(digits_run(1, x, y) == MLP_NOT_READY, "run after that is MLP_NOT_READY");
-    digits_close();
-    holds(digits_init(NULL) == MLP_OK, "init without weights is MLP_OK");
+    holds(digits_init(NULL) == MLP_OK, "init without weights is MLP_OK, also after one with weights that failed");
     holds(digits_run(1, x, y) == MLP_NO_WEIGHTS, "run without weights is MLP_NO_WEIGHTS");
     holds(digits_model.begin(1, from, to) == MLP_NO_WEIGHTS, "begin without weights is MLP_NO_WEIGHTS");
     holds(digits_load_weights(NULL) == MLP_BAD_ARGUMENT, "load_weights(NULL) is MLP_BAD_ARGUMENT");
@@ -39,6 +38,7 @@ int main(int argc, char **argv)
     holds(digits_model.begin(1, from, to) == MLP_OK, "begin is MLP_OK then");
     holds(digits_init(&options) == MLP_BAD_ARGUMENT, "init twice is MLP_BAD_ARGUMENT");
     holds(digits_run(1, x, y) == MLP_OK, "run after that is MLP_OK");
+    holds(digits_run((size_t)-1, x, y) == MLP_BAD_ARGUMENT, "run of more rows than there can be is MLP_BAD_ARGUMENT");
     digits_close();
     holds(digits_run(1, x, y) == MLP_NOT_READY, "run after close is MLP_NOT_READY");
     holds(digits_init(&options) == MLP_OK, "init after close is MLP_OK");
