@@ -67,10 +67,10 @@ static char *read_all(FILE *file, size_t *length)
     return text;
 }
 
-static int parse(struct tune *tune, const char *text, size_t length)
+static int parse(const struct tune *tune, const char *text, size_t length, mlp_plan_file *plans)
 {
     mlp_plan_error error;
-    if (mlp_plan_file_parse(text, length, &tune->plans, &error))
+    if (mlp_plan_file_parse(text, length, plans, &error))
         return MLP_EXIT_DONE;
     return mlp_complain(tune->command, error.line ? MLP_EXIT_WRONG : MLP_EXIT_FAILED, "%s:%zu: %s",
                         tune->command->plan, error.line, error.text);
@@ -98,7 +98,7 @@ static int is_regular(FILE *file)
 }
 
 /* A file that is not there yet holds no plans. */
-static int read_plans(struct tune *tune)
+static int read_plans(const struct tune *tune, mlp_plan_file *plans)
 {
     const char *path = tune->command->plan;
     size_t length = 0;
@@ -114,17 +114,17 @@ static int read_plans(struct tune *tune)
     char *text = read_all(file, &length);
     int code = !text || ferror(file)
                    ? mlp_complain(tune->command, MLP_EXIT_FAILED, "cannot read '%s': %s", path, strerror(errno))
-                   : parse(tune, text, length);
+                   : parse(tune, text, length, plans);
     fclose(file);
     free(text);
     return code == MLP_EXIT_DONE ? check_folder(tune) : code;
 }
 
-static int write_plans(struct tune *tune)
+static int write_plans(const struct tune *tune, const mlp_plan_file *plans)
 {
     size_t length;
     mlp_staged_file file;
-    char *text = mlp_plan_file_print(&tune->plans, &length);
+    char *text = mlp_plan_file_print(plans, &length);
     if (!text)
         return mlp_complain(tune->command, MLP_EXIT_FAILED, "out of memory");
     int good = mlp_staged_write(&file, tune->command->plan, text, length, "", 0) && mlp_staged_commit(&file);
@@ -133,6 +133,26 @@ static int write_plans(struct tune *tune)
                                    file.error);
     mlp_staged_discard(&file);
     free(text);
+    return code;
+}
+
+/* What was found, a product's plan or a form or nothing (NULL), joins what is in the file by now: another tuner, on
+ * another device say, may have written there in the meantime. */
+static int store(struct tune *tune, const mlp_plan_entry *entry, const mlp_form_entry *form)
+{
+    mlp_plan_file plans = {0};
+    int code = read_plans(tune, &plans);
+    if (code == MLP_EXIT_DONE && ((entry && !mlp_plan_file_add(&plans, entry)) ||
+                                  (form && !mlp_plan_file_add_form(&plans, form))))
+        code = mlp_complain(tune->command, MLP_EXIT_FAILED, "out of memory, or a name that no plan file can hold");
+    if (code == MLP_EXIT_DONE)
+        code = write_plans(tune, &plans);
+    if (code == MLP_EXIT_DONE) {
+        mlp_plan_file before = tune->plans;
+        tune->plans = plans;
+        plans = before;
+    }
+    mlp_plan_file_free(&plans);
     return code;
 }
 
@@ -185,10 +205,7 @@ static int keep(void *context, const mlp_tuned *tuned)
     struct tune *tune = context;
     const struct message message = {.kept_first = tuned->kept_first || tuned->none};
     clear_progress();
-    if (!tuned->none && !mlp_plan_file_add(&tune->plans, &tuned->entry))
-        tune->failed = mlp_complain(tune->command, MLP_EXIT_FAILED, "out of memory");
-    else
-        tune->failed = write_plans(tune);
+    tune->failed = store(tune, tuned->none ? NULL : &tuned->entry, NULL);
     if (tune->failed)
         return tune->failed;
     print_tuned(tuned);
@@ -202,9 +219,7 @@ static int give_up(void *context, const mlp_plan_entry *entry, const char *step,
     struct tune *tune = context;
     const struct message message = {.gave_up = 1};
     clear_progress();
-    if (!mlp_plan_file_add(&tune->plans, entry))
-        return tune->failed = mlp_complain(tune->command, MLP_EXIT_FAILED, "out of memory");
-    tune->failed = write_plans(tune);
+    tune->failed = store(tune, entry, NULL);
     if (tune->failed)
         return tune->failed;
     printf("%-24.24s %8zu  back to the first choice: the whole network is faster with it\n", step, rows);
@@ -219,10 +234,7 @@ static int keep_form(void *context, const mlp_form_entry *entry, size_t rows)
 {
     struct tune *tune = context;
     clear_progress();
-    if (!mlp_plan_file_add_form(&tune->plans, entry))
-        tune->failed = mlp_complain(tune->command, MLP_EXIT_FAILED, "out of memory");
-    else
-        tune->failed = write_plans(tune);
+    tune->failed = store(tune, NULL, entry);
     for (int form = 0; form < MLP_FORMS && !tune->failed; form++) {
         if (entry->microseconds[form] > 0)
             printf("the whole network %15zu rows: %s %.2f us%s\n", rows, mlp_form_text((mlp_form)form),
@@ -277,7 +289,7 @@ static int tune_here(struct tune *tune)
     mlp_command command = *tune->command;
     command.options.locked = -1;    /* the plans that are compiled in may be of no use here */
     tune->command = &command;
-    int code = read_plans(tune);
+    int code = read_plans(tune, &tune->plans);
     if (code == MLP_EXIT_DONE)
         code = mlp_open_network(&command);
     if (code == MLP_EXIT_DONE)

@@ -273,25 +273,13 @@ static void test_statements(void **state)
     arena_free(arena);
 }
 
-/* Refused by its length alone: the text is not looked at. */
-static void test_huge_source(void **state)
-{
-    (void)state;
-    struct arena *arena = arena_new();
-    struct source source = {"huge.mlp", "", (size_t)INT_MAX + 1};
-    struct diags *diags = diags_new(arena, &source);
-    assert_null(parse_spec(arena, diags, &source));
-    assert_int_equal(diags_status(diags), EXIT_USER);
-    arena_free(arena);
-}
-
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names),       cmocka_unit_test(test_widths),      cmocka_unit_test(test_parameters),
         cmocka_unit_test(test_settings),    cmocka_unit_test(test_scopes),      cmocka_unit_test(test_blocks),
         cmocka_unit_test(test_long_chain),  cmocka_unit_test(test_nesting),     cmocka_unit_test(test_block_depth),
-        cmocka_unit_test(test_statements),  cmocka_unit_test(test_huge_source),
+        cmocka_unit_test(test_statements),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
