@@ -1,11 +1,11 @@
 /* NAME_steps.h for a CPU: one static function a step, called in a straight line; and a file for each instruction set, in
  * which it is compiled.
  *
- * A product, its bias and its relu are a function made for its size (mlp_tile.h), which equal sizes share; a loop does
- * in place what else is to be done to the output: another activation, a residual. Any other step is a loop over its
- * rows. Loops over elements take as many at a time as a vector has lanes (mlp_lanes.h), and those behind the last whole
- * vector as a few; where rows stand close, all of them are one. Values between steps stand in an arena of floats; inputs
- * and outputs are read and written where the caller has them. */
+ * A product, its bias and its relu are a function made for its size (mlp_tile.h), which equal sizes share; what else is
+ * done to its sums, another activation or a residual, is an epilogue: a function that gets some rows and columns at a
+ * time. Any other step is a loop over its rows. Loops over elements take as many at a time as a vector has lanes
+ * (mlp_lanes.h), and those behind the last whole vector as a few; where rows stand close, all of them are one. Values
+ * between steps stand in an arena of floats; inputs and outputs are read and written where the caller has them. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -36,20 +36,10 @@ static bool shared(const struct plan *plan)
     return plan->threads > 1;
 }
 
-static const char *row_loop(const struct plan *plan)
-{
-    return shared(plan) ? "for (size_t r = share.row; r < share.row_end; r++) {" : "for (size_t r = 0; r < count; r++) {";
-}
-
 /* What a function is given of it, "count", and how that is declared. */
 static const char *extent(const struct plan *plan)
 {
     return shared(plan) ? "share" : "count";
-}
-
-static const char *extent_type(const struct plan *plan)
-{
-    return shared(plan) ? "mlp_share" : "size_t";
 }
 
 /* ---- names ---- */
@@ -102,17 +92,24 @@ struct step_emitter {
     const struct plan *plan;
     const struct step *step;
     const struct value *out;
-    const struct value *sums;       /* where a product leaves its sums: the output, or f32 apart */
-    const char *finish;             /* the function that does what follows the product, where it is shared, or NULL */
+    const struct value *sums;       /* where a row operation works: the output, or f32 apart */
+    bool tile;                      /* rows are those of a tile, not of a step */
     bool close;                     /* all rows are worked on as one */
     bool few;                       /* what is being written is for the few elements behind whole vectors */
 };
 
-static struct step_emitter step_emitter(struct emitter *e, const struct plan *plan, const struct step *step,
-                                        const char *finish)
+static struct step_emitter step_emitter(struct emitter *e, const struct plan *plan, const struct step *step)
 {
-    return (struct step_emitter){e, plan, step, &plan->values.at[step->out],
-                                 &plan->values.at[step->sums < 0 ? step->out : step->sums], finish, false, false};
+    return (struct step_emitter){.e = e, .plan = plan, .step = step, .out = &plan->values.at[step->out],
+                                 .sums = &plan->values.at[step->sums < 0 ? step->out : step->sums]};
+}
+
+static const char *row_loop(const struct step_emitter *s)
+{
+    if (s->tile)
+        return "for (size_t r = 0; r < count; r++) {";
+    return shared(s->plan) ? "for (size_t r = share.row; r < share.row_end; r++) {"
+                           : "for (size_t r = 0; r < count; r++) {";
 }
 
 /* The vector from element j on of the array `from`. */
@@ -179,17 +176,12 @@ static void emit_result(const struct step_emitter *s, const char *lanes)
     emit_store(s, s->out->dtype, "y", wide ? fill(s->e->arena, round_lanes_c[s->out->round], lanes) : lanes);
 }
 
-static bool stored_as_is(const struct step_emitter *s)
-{
-    return s->out->dtype == DTYPE_F32 && s->out->round == DTYPE_F32;
-}
-
-/* Calls visit(s, index, first) for the operands of one kind, each index once. */
-static void each_operand(const struct step_emitter *s, enum operand_kind kind, size_t from,
+/* Calls visit(s, index) for the operands of one kind that some operations have, each index once. */
+static void each_operand(const struct step_emitter *s, enum operand_kind kind, size_t from, size_t to,
                          void (*visit)(const struct step_emitter *, int))
 {
     VEC(int) seen = {0};
-    for (size_t i = from; i < s->step->tape.count; i++) {
+    for (size_t i = from; i < to; i++) {
         for (int j = 0; j < 3; j++) {
             struct operand operand = s->step->tape.at[i].in[j];
             bool known = operand.kind != kind;
@@ -224,18 +216,23 @@ static void declare_value(const struct step_emitter *s, int index)
                   column);
 }
 
-static const char *row_of(const struct step_emitter *s, const char *base, int64_t ld)
+/* The row at hand of what begins at `base`; in a tile, from its first column on where rows have several. */
+static const char *row_of(const struct step_emitter *s, const char *base, int64_t ld, int64_t width)
 {
+    struct arena *arena = s->e->arena;
+    if (s->tile)
+        return arena_format(arena, "%s + (tile->row + r) * %" PRId64 "%s", base, ld,
+                            width > 1 ? " + tile->column" : "");
     if (s->close)
-        return shared(s->plan) ? arena_format(s->e->arena, "%s + share.row * %" PRId64, base, ld) : base;
-    return arena_format(s->e->arena, "%s + r * %" PRId64, base, ld);
+        return shared(s->plan) ? arena_format(arena, "%s + share.row * %" PRId64, base, ld) : base;
+    return arena_format(arena, "%s + r * %" PRId64, base, ld);
 }
 
 static void declare_row(const struct step_emitter *s, int index)
 {
     const struct value *value = &s->plan->values.at[index];
     emit_line(s->e, "const %s *const x_%s = %s;", dtype_c[value->dtype], value->name,
-              row_of(s, base_of(s->e->arena, value), value->ld));
+              row_of(s, base_of(s->e->arena, value), value->ld, value->width));
 }
 
 /* "t1" */
@@ -251,11 +248,11 @@ static void emit_element_ops(const struct step_emitter *s, size_t from, size_t t
 }
 
 /* Whether every element of all rows is made of those at its place in values that stand as close. */
-static bool stands_close(const struct step_emitter *s, size_t from)
+static bool stands_close(const struct step_emitter *s)
 {
     const struct value *out = s->out;
-    bool close = out->ld == out->width && s->sums->ld == s->sums->width && s->sums->width == out->width;
-    for (size_t i = from; i < s->step->tape.count; i++) {
+    bool close = out->ld == out->width;
+    for (size_t i = 0; i < s->step->tape.count; i++) {
         for (int j = 0; j < 3; j++) {
             const struct operand operand = s->step->tape.at[i].in[j];
             const struct value *value = operand.kind == OPERAND_VALUE ? &s->plan->values.at[operand.index] : out;
@@ -270,9 +267,9 @@ static bool stands_close(const struct step_emitter *s, size_t from)
 static void open_rows(const struct step_emitter *s, size_t from, const char *y)
 {
     if (!s->close)
-        emit_open(s->e, "%s", row_loop(s->plan));
-    each_operand(s, OPERAND_VALUE, from, declare_row);
-    emit_line(s->e, "%s *const y = %s;", dtype_c[s->out->dtype], row_of(s, y, s->out->ld));
+        emit_open(s->e, "%s", row_loop(s));
+    each_operand(s, OPERAND_VALUE, from, s->step->tape.count, declare_row);
+    emit_line(s->e, "%s *const y = %s;", dtype_c[s->out->dtype], row_of(s, y, s->out->ld, s->out->width));
 }
 
 static void close_rows(const struct step_emitter *s)
@@ -281,210 +278,180 @@ static void close_rows(const struct step_emitter *s)
         emit_close(s->e, "}");
 }
 
-/* Where a thread may have a part of the columns of a row: behind a product. */
-static bool shares_columns(const struct step_emitter *s)
-{
-    return s->step->product && shared(s->plan);
-}
-
-/* How many elements the rows that are one have. A few columns are all one thread's, or none. */
-static void declare_elements(const struct step_emitter *s, int64_t width)
-{
-    const char *columns = arena_format(s->e->arena, "%" PRId64, width);
-    if (shares_columns(s))
-        columns = "share.column_end";
-    emit_line(s->e, "const size_t n = %s * %s;", shared(s->plan) ? "(share.row_end - share.row)" : "count", columns);
-}
-
 /* `body` for all columns of a row, or of all rows: for whole vectors, and for the few elements behind them where the
  * width is not a multiple of every vector's lanes. */
 static void emit_columns(const struct step_emitter *s, int64_t width, void (*body)(const struct step_emitter *))
 {
-    const bool even = width % 16 == 0, part = shares_columns(s) && !s->close, narrow = width < 4 && !s->close && !part;
-    const char *end = s->close ? "n" : part ? "share.column_end" : arena_format(s->e->arena, "%" PRId64, width);
+    const bool even = width % 16 == 0, narrow = width < 4 && !s->close;
+    const char *count = arena_format(s->e->arena, "%" PRId64, width);
+    const char *end = s->tile ? "columns" : s->close ? "n" : count;
     struct step_emitter few = *s;
     few.few = true;
     if (s->close)
-        declare_elements(s, width);
+        emit_line(s->e, "const size_t n = %s * %s;", shared(s->plan) ? "(share.row_end - share.row)" : "count", count);
     if (!narrow) {
-        emit_open(s->e, "for (size_t j = %s; j %s %s; j += MLP_LANES) {", part ? "share.column" : "0",
-                  even ? "<" : "+ MLP_LANES <=", end);
+        emit_open(s->e, "for (size_t j = 0; j %s %s; j += MLP_LANES) {", even ? "<" : "+ MLP_LANES <=", end);
         body(s);
         emit_close(s->e, "}");
     }
     if (even)
         return;
     emit_open(s->e, narrow ? "{" : "if (MLP_FEW(%s)) {", end);
-    emit_line(s->e, "const size_t j = MLP_WHOLE(%s), few = MLP_FEW(%s);", end, end);
+    emit_line(s->e, "const size_t j = MLP_WHOLE(%s), few = MLP_FEW(%s);", end, s->close ? end : count);
     body(&few);
     emit_close(s->e, "}");
 }
 
 /* ---- products ---- */
 
-static bool reads_op(const struct step *step, size_t from, int index)
+static bool stored_as_is(const struct step_emitter *s)
 {
-    for (size_t i = from; i < step->tape.count; i++) {
-        for (int j = 0; j < 3; j++) {
-            if (step->tape.at[i].in[j].kind == OPERAND_OP && step->tape.at[i].in[j].index == index)
-                return true;
-        }
-    }
-    return false;
+    return s->out->dtype == DTYPE_F32 && s->out->round == DTYPE_F32;
 }
 
-/* Whether a relu can be applied before the product is stored: nothing else reads what the product was. */
-static bool ends_in_relu(const struct step *step)
+/* Whether a product is stored as it leaves the tile, or its relu is. */
+static bool is_plain(const struct step_emitter *s)
 {
-    return step->tape.count > 1 && step->tape.at[1].op == OP_RELU && reads_op(step, 1, 0) && !reads_op(step, 2, 0);
+    const size_t count = s->step->tape.count;
+    return stored_as_is(s) && (count == 1 || (count == 2 && s->step->tape.at[1].op == OP_RELU));
 }
 
 /* What a product's function is made for. */
 struct product_size {
     int64_t k, n, ldx, ldy;
     bool relu;
+    const char *epilogue;           /* "epilogue_0_h1", which knows how far rows of the output stand apart; or NULL */
 };
 
-static struct product_size product_size(const struct plan *plan, const struct step *step)
+static struct product_size product_size(const struct plan *plan, const struct step *step, const char *epilogue)
 {
     const struct value *x = &plan->values.at[step->tape.at[0].in[0].index];
-    const struct value *y = &plan->values.at[step->sums < 0 ? step->out : step->sums];
-    return (struct product_size){step->k, step->n, x->ld, y->ld, ends_in_relu(step)};
+    const struct value *y = &plan->values.at[step->out];
+    return (struct product_size){step->k, step->n, x->ld, epilogue ? 0 : y->ld, !epilogue && step->tape.count > 1,
+                                 epilogue};
 }
 
-/* "product_64_to_128_relu", with the distances of rows where they are not dense: "product_64_to_128_x72_y256". */
+/* "product_64_to_128_relu", "product_64_to_256_then_0_h1", with the distances of rows where they are not dense:
+ * "product_64_to_128_x72_y256". */
 static const char *product_name(struct arena *arena, struct product_size size)
 {
     const char *x = size.ldx > size.k ? arena_format(arena, "_x%" PRId64, size.ldx) : "";
     const char *y = size.ldy > size.n ? arena_format(arena, "_y%" PRId64, size.ldy) : "";
-    return arena_format(arena, "product_%" PRId64 "_to_%" PRId64 "%s%s%s", size.k, size.n, x, y,
-                        size.relu ? "_relu" : "");
+    const char *then = size.epilogue ? arena_format(arena, "_then%s", strchr(size.epilogue, '_')) : "";
+    return arena_format(arena, "product_%" PRId64 "_to_%" PRId64 "%s%s%s%s", size.k, size.n, x, y,
+                        size.relu ? "_relu" : "", then);
 }
 
-static bool product_known(const struct plan *plan, size_t before, struct product_size size)
+static bool product_known(const struct plan *plan, size_t before, struct product_size size,
+                          const char *const *epilogues)
 {
     for (size_t i = 0; i < before; i++) {
         if (!plan->steps.at[i].product)
             continue;
-        struct product_size other = product_size(plan, &plan->steps.at[i]);
-        if (other.k == size.k && other.n == size.n && other.ldx == size.ldx &&
-            other.ldy == size.ldy && other.relu == size.relu)
+        struct product_size other = product_size(plan, &plan->steps.at[i], epilogues[i]);
+        if (other.k == size.k && other.n == size.n && other.ldx == size.ldx && other.ldy == size.ldy &&
+            other.relu == size.relu && other.epilogue == size.epilogue)
             return true;
     }
     return false;
 }
 
-/* One function for all products of a size. */
-static void emit_products(struct emitter *e, const struct plan *plan)
+/* One function for all products of a size that have the same epilogue. */
+static void emit_products(struct emitter *e, const struct plan *plan, const char *const *epilogues)
 {
+    const char *together = shared(plan) ? "_SHARED" : "";
     bool any = false;
     for (size_t i = 0; i < plan->steps.count; i++) {
         if (!plan->steps.at[i].product)
             continue;
-        struct product_size size = product_size(plan, &plan->steps.at[i]);
-        if (product_known(plan, i, size))
+        struct product_size size = product_size(plan, &plan->steps.at[i], epilogues[i]);
+        if (product_known(plan, i, size, epilogues))
             continue;
         if (!any)
-            emit_line(e, "/* Products, each with a bias: columns out, in; how far rows stand apart, in, out; relu. */");
+            emit_line(e, "/* Products, each with a bias: columns out, in; how far rows stand apart, in, out; relu, or "
+                         "an epilogue. */");
         any = true;
-        emit_line(e, "%s(%s, %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 ", %d)",
-                  shared(plan) ? "MLP_PRODUCT_SHARED" : "MLP_PRODUCT", product_name(e->arena, size), size.n, size.k, size.ldx, size.ldy, size.relu);
+        if (size.epilogue)
+            emit_line(e, "MLP_PRODUCT_THEN%s(%s, %" PRId64 ", %" PRId64 ", %" PRId64 ", %s)", together,
+                      product_name(e->arena, size), size.n, size.k, size.ldx, size.epilogue);
+        else
+            emit_line(e, "MLP_PRODUCT%s(%s, %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 ", %d)", together,
+                      product_name(e->arena, size), size.n, size.k, size.ldx, size.ldy, size.relu);
     }
     if (any)
         emit_blank(e);
 }
 
-/* How many operations of the tape the product's function does. */
-static size_t done_by_product(const struct step *step)
-{
-    return ends_in_relu(step) ? 2 : 1;
-}
+/* ---- epilogues ---- */
 
-static bool needs_finish(const struct step_emitter *s)
+static void emit_epilogue_elements(const struct step_emitter *s)
 {
-    return s->step->product && (s->step->tape.count > done_by_product(s->step) || !stored_as_is(s));
-}
-
-static void emit_finish_elements(const struct step_emitter *s)
-{
-    const size_t done = done_by_product(s->step);
-    emit_line(s->e, "const mlp_lanes t%zu = %s;", done - 1, lanes_of(s, DTYPE_F32, s->sums != s->out ? "sums" : "y"));
-    emit_element_ops(s, done, s->step->tape.count);
+    emit_line(s->e, "const mlp_lanes t0 = %s;", lanes_of(s, DTYPE_F32, "sums"));
+    emit_element_ops(s, 1, s->step->tape.count);
     emit_result(s, last_op(s));
 }
 
-/* What is left to do to the product in `y`, in place or, where they are not NULL, from its `sums`. */
-static void emit_finish_loop(const struct step_emitter *step, const char *y, const char *sums)
+static void declare_tile_param(const struct step_emitter *s, int index)
 {
-    struct step_emitter s = *step;
-    s.close = stands_close(&s, done_by_product(s.step)) && (!shares_columns(&s) || s.out->width <= 32);
-    open_rows(&s, done_by_product(s.step), y);
-    if (sums)
-        emit_line(s.e, "const float *const sums = %s;", row_of(&s, sums, s.sums->ld));
-    emit_columns(&s, s.out->width, emit_finish_elements);
-    close_rows(&s);
+    const struct packed *packed = &s->plan->params.at[index];
+    emit_line(s->e, "const float *const p_%s = mlp_weight(rows, %" PRId64 ")%s;", packed->name, packed->offset,
+              packed->cols > 1 ? " + tile->column" : "");
 }
 
-static void emit_finish(const struct step_emitter *s)
+static bool reads_any(const struct step *step, size_t from)
 {
-    const char *y = base_of(s->e->arena, s->out);
-    const char *sums = s->sums != s->out ? base_of(s->e->arena, s->sums) : NULL;
-    if (s->finish)
-        emit_line(s->e, sums ? "%s(%s, %s, %s);" : "%s(%s, %s);", s->finish, extent(s->plan), y, sums);
-    else if (needs_finish(s))
-        emit_finish_loop(s, y, sums);
-}
-
-/* ---- finishing loops that several steps share ---- */
-
-/* The loop where it is made of numbers alone, as a function of what it works on; else NULL. */
-static const char *finish_text(const struct step_emitter *s)
-{
-    struct emitter text = {.arena = s->e->arena};
-    struct step_emitter apart = *s;
-    apart.e = &text;
-    if (!needs_finish(s))
-        return NULL;
-    for (size_t i = done_by_product(s->step); i < s->step->tape.count; i++) {
+    for (size_t i = from; i < step->tape.count; i++) {
         for (int j = 0; j < 3; j++) {
-            enum operand_kind kind = s->step->tape.at[i].in[j].kind;
+            enum operand_kind kind = step->tape.at[i].in[j].kind;
             if (kind == OPERAND_VALUE || kind == OPERAND_PARAM)
-                return NULL;
+                return true;
         }
     }
-    emit_line(&text, "(%s %s, %s *to%s)", extent_type(s->plan), extent(s->plan), dtype_c[s->out->dtype], s->sums != s->out ? ", const float *from" : "");
+    return false;
+}
+
+/* What follows its name, or NULL where there is nothing to do. */
+static const char *epilogue_text(const struct plan *plan, const struct step *step, struct arena *arena)
+{
+    struct emitter text = {.arena = arena};
+    struct step_emitter s = step_emitter(&text, plan, step);
+    if (!step->product || is_plain(&s))
+        return NULL;
+    s.tile = true;
+    emit_line(&text, "(const mlp_rows *rows, const mlp_tile *tile)");
     emit_open(&text, "{");
-    emit_finish_loop(&apart, "to", s->sums != s->out ? "from" : NULL);
+    if (!reads_any(step, 1))
+        emit_line(&text, "(void)rows;");
+    each_operand(&s, OPERAND_PARAM, 1, step->tape.count, declare_tile_param);
+    each_operand(&s, OPERAND_VALUE, 1, step->tape.count, declare_value);
+    emit_line(&text, "%s *const to = (%s *)tile->y;", dtype_c[s.out->dtype], dtype_c[s.out->dtype]);
+    emit_line(&text, "const size_t count = tile->rows, columns = tile->columns;");
+    open_rows(&s, 1, "to");
+    emit_line(&text, "const float *const sums = tile->sums + r * MLP_TILE_WIDTH;");
+    emit_columns(&s, s.out->width, emit_epilogue_elements);
+    close_rows(&s);
     emit_close(&text, "}");
     return text.text;
 }
 
-/* Loops that are the same are compiled once; a loop that stands alone stays where it is. Gives each step's function, or
- * NULL. */
-static const char **emit_finishes(struct emitter *e, const struct plan *plan)
+/* One function for all that are equal. Gives each step's, or NULL. */
+static const char **emit_epilogues(struct emitter *e, const struct plan *plan)
 {
     const size_t count = plan->steps.count;
     const char **texts = ARENA_ARRAY(e->arena, const char *, count);
     const char **names = ARENA_ARRAY(e->arena, const char *, count);
-    int made = 0;
     for (size_t i = 0; i < count; i++) {
-        struct step_emitter s = step_emitter(e, plan, &plan->steps.at[i], NULL);
-        texts[i] = finish_text(&s);
-    }
-    for (size_t i = 0; i < count; i++) {
-        const char *name = names[i] || !texts[i] ? NULL : arena_format(e->arena, "finish_%d", made);
-        bool shared = false;
-        for (size_t j = i + 1; name && j < count; j++) {
-            if (texts[j] && !names[j] && !strcmp(texts[i], texts[j])) {
-                names[i] = names[j] = name;
-                shared = true;
-            }
+        const struct step *step = &plan->steps.at[i];
+        texts[i] = epilogue_text(plan, step, e->arena);
+        for (size_t j = 0; texts[i] && j < i && !names[i]; j++) {
+            if (texts[j] && !strcmp(texts[i], texts[j]))
+                names[i] = names[j];
         }
-        if (!shared)
+        if (!texts[i] || names[i])
             continue;
-        made++;
-        emit_line(e, "/* What follows the product in several steps. */");
-        emit_line(e, "static __attribute__((noinline)) void %s%s", name, texts[i]);
+        names[i] = arena_format(e->arena, "epilogue%s", strchr(step->function, '_'));
+        emit_line(e, "/* %s: what follows the product */", emit_comment(e->arena, step->text));
+        emit_line(e, "static __attribute__((noinline)) void %s%s", names[i], texts[i]);
     }
     return names;
 }
@@ -496,14 +463,13 @@ static const char *param_or_null(const struct step_emitter *s, struct operand op
     return arena_format(s->e->arena, "p_%s", s->plan->params.at[operand.index].name);
 }
 
-static void emit_product(const struct step_emitter *s)
+static void emit_product(const struct step_emitter *s, const char *epilogue)
 {
     const struct tape_op *linear = &s->step->tape.at[0];
     struct arena *arena = s->e->arena;
-    emit_line(s->e, "%s(%s, %s, %s, %s, %s);", product_name(arena, product_size(s->plan, s->step)), extent(s->plan),
-              base_of(arena, &s->plan->values.at[linear->in[0].index]), param_or_null(s, linear->in[1]),
-              param_or_null(s, linear->in[2]), base_of(arena, s->sums));
-    emit_finish(s);
+    emit_line(s->e, "%s(%s%s, %s, %s, %s, %s);", product_name(arena, product_size(s->plan, s->step, epilogue)),
+              epilogue ? "rows, " : "", extent(s->plan), base_of(arena, &s->plan->values.at[linear->in[0].index]),
+              param_or_null(s, linear->in[1]), param_or_null(s, linear->in[2]), base_of(arena, s->out));
 }
 
 /* ---- other steps ---- */
@@ -553,7 +519,8 @@ static void emit_row_op(const struct step_emitter *s)
     const struct tape_op *last = &s->step->tape.at[s->step->tape.count - 1];
     open_rows(s, 0, base_of(s->e->arena, s->out));
     if (s->sums != s->out)
-        emit_line(s->e, "float *const row = %s;", row_of(s, base_of(s->e->arena, s->sums), s->sums->ld));
+        emit_line(s->e, "float *const row = %s;",
+                  row_of(s, base_of(s->e->arena, s->sums), s->sums->ld, s->sums->width));
     emit_columns(s, last->width, emit_row_elements);
     emit_row_call(s, last, row_operated_on(s));
     if (!stored_as_is(s))
@@ -618,15 +585,16 @@ static void emit_all_elements(const struct step_emitter *s)
 static void emit_elements(const struct step_emitter *step)
 {
     struct step_emitter s = *step;
-    s.close = stands_close(&s, 0);
+    s.close = stands_close(&s);
     open_rows(&s, 0, base_of(s.e->arena, s.out));
     emit_columns(&s, s.out->width, emit_all_elements);
     close_rows(&s);
 }
 
-static void emit_step(struct emitter *e, const struct plan *plan, const struct step *step, const char *finish)
+static void emit_step(struct emitter *e, const struct plan *plan, const struct step *step, const char *epilogue)
 {
-    struct step_emitter s = step_emitter(e, plan, step, finish);
+    const size_t tape = step->product ? 1 : step->tape.count;    /* what follows is the epilogue's */
+    struct step_emitter s = step_emitter(e, plan, step);
     emit_line(e, "/* %s -- %s:%d */", emit_comment(e->arena, step->text), emit_comment(e->arena, plan->spec),
               step->line);
     emit_line(e, "static void %s(const mlp_rows *rows)", step->function);
@@ -637,13 +605,13 @@ static void emit_step(struct emitter *e, const struct plan *plan, const struct s
         emit_line(e, "const mlp_share share = mlp_share_of(rows, %" PRId64 ");", step->n);
     else
         emit_line(e, "const mlp_share share = mlp_share_of_rows(rows);");
-    each_operand(&s, OPERAND_PARAM, 0, declare_param);
-    each_operand(&s, OPERAND_VALUE, 0, declare_value);
+    each_operand(&s, OPERAND_PARAM, 0, tape, declare_param);
+    each_operand(&s, OPERAND_VALUE, 0, tape, declare_value);
     declare_value(&s, step->out);
     if (step->sums >= 0)
         declare_value(&s, step->sums);
     if (step->product)
-        emit_product(&s);
+        emit_product(&s, epilogue);
     else if (op_info[step->tape.at[step->tape.count - 1].op].kind == KIND_ROW)
         emit_row_op(&s);
     else if (op_info[step->tape.at[step->tape.count - 1].op].kind == KIND_REDUCE)
@@ -692,10 +660,10 @@ void emit_cpu_steps(struct emitter *e, const struct plan *plan)
     emit_line(e, "#include \"mlp_cpu.h\"");
     emit_blank(e);
     emit_places(e, plan);
-    emit_products(e, plan);
-    const char **finishes = emit_finishes(e, plan);
+    const char **epilogues = emit_epilogues(e, plan);
+    emit_products(e, plan, epilogues);
     for (size_t i = 0; i < plan->steps.count; i++)
-        emit_step(e, plan, &plan->steps.at[i], finishes[i]);
+        emit_step(e, plan, &plan->steps.at[i], epilogues[i]);
     emit_forward(e, plan);
     emit_table(e, plan);
     emit_line(e, "#include \"mlp_level_end.h\"");

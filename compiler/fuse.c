@@ -47,7 +47,7 @@ static void list_readers(struct fuser *fuser)
     }
 }
 
-/* cuBLASLt writes the type of its operands, or f32. Row kernels, and the loop behind a product on a CPU, write any. */
+/* cuBLASLt writes the type of its operands, or f32. Row kernels, and the epilogue of a product on a CPU, write any. */
 enum dtype fusion_product_type(const struct fusion *fusion, enum target target, int node)
 {
     enum dtype wanted = fusion->stored[node];
@@ -118,7 +118,7 @@ static void close_group(struct fuser *fuser, size_t count)
 }
 
 /* CPU: may `index`, which reads a member of the group behind `linear`, join it? */
-static bool joins_loop(const struct fuser *fuser, int index, int linear)
+static bool joins_epilogue(const struct fuser *fuser, int index, int linear)
 {
     const struct node *node = graph_node(fuser->graph, index);
     if (kind_of(fuser, index) != KIND_MAP || node->width != graph_node(fuser->graph, linear)->width ||
@@ -141,7 +141,7 @@ static int next_to_join(const struct fuser *fuser, int linear)
             continue;
         for (int j = fuser->reader_start[member]; j < fuser->reader_start[member + 1]; j++) {
             int reader = fuser->readers[j];
-            if ((best < 0 || reader < best) && joins_loop(fuser, reader, linear))
+            if ((best < 0 || reader < best) && joins_epilogue(fuser, reader, linear))
                 best = reader;
         }
     }
@@ -160,7 +160,7 @@ static bool only_newest_escapes(const struct fuser *fuser)
 }
 
 /* Grows behind a product as far as possible, then falls back to the last point where one value escapes. */
-static void grow_loop(struct fuser *fuser, int linear)
+static void grow_behind(struct fuser *fuser, int linear)
 {
     size_t best = 1;
     add_member(fuser, linear);
@@ -293,7 +293,7 @@ struct fusion *fuse_graph(const struct graph *graph, enum target target)
     for (int i = 0; (size_t)i < count; i++) {
         if (kind_of(&fuser, i) == KIND_PRODUCT && alive(&fuser, i)) {
             if (target == TARGET_CPU)
-                grow_loop(&fuser, i);
+                grow_behind(&fuser, i);
             else
                 grow_epilogue(&fuser, i);
         }

@@ -1,7 +1,7 @@
 /* Groups the graph's nodes into what one step computes. A group stores one value, its result; what it computes on the
  * way is never stored.
  *
- *   product group   a linear, then element-wise operations of its width. The CPU's finishing loop takes any; on the
+ *   product group   a linear, then element-wise operations of its width. The CPU's epilogue takes any; on the
  *                   GPU only what a cuBLASLt epilogue can do: bias, then a residual, then relu or gelu_tanh
  *   row group       element-wise operations of one width, with at most one norm, softmax or reduction at the end
  *

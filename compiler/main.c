@@ -84,7 +84,8 @@ static void middle_end(struct compilation *c)
 {
     c->graph = simplify_graph(c->graph);
     c->graph = fold_batchnorm(c->graph);
-    c->graph = gate_merge(c->graph);
+    if (c->options.target == TARGET_CUDA)
+        c->graph = gate_merge(c->graph);
     c->graph = simplify_graph(c->graph);
     c->fusion = fuse_graph(c->graph, c->options.target);
 }

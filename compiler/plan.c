@@ -498,8 +498,8 @@ static void plan_product(struct planner *planner, struct step *step, const struc
 static void add_sums(struct planner *planner, struct step *step)
 {
     const struct value *out = &planner->plan->values.at[step->out];
-    bool whole = step->product || op_info[step->tape.at[step->tape.count - 1].op].kind == KIND_ROW;
-    if (planner->plan->target == TARGET_CPU && whole && out->dtype != DTYPE_F32)
+    bool row = op_info[step->tape.at[step->tape.count - 1].op].kind == KIND_ROW;
+    if (planner->plan->target == TARGET_CPU && row && out->dtype != DTYPE_F32)
         step->sums = add_value(planner, arena_format(planner->arena, "%s_f32", out->name), out->width, DTYPE_F32,
                                DTYPE_F32, PLACE_ARENA, -1);
 }

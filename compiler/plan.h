@@ -88,7 +88,7 @@ struct step {
     bool product;
     int64_t n, k;                   /* columns out, columns in */
     int64_t n_padded, k_padded;     /* CUDA: what is computed, zeros included */
-    int sums;                       /* CPU: the f32 value that a product or a row operation works in; -1: its output */
+    int sums;                       /* CPU: the f32 value that a row operation works in; -1: its output */
     enum epilogue epilogue;         /* CUDA */
     int residual;                   /* CUDA: the value that is C with beta = 1, or -1 */
     const struct step *apart;       /* CUDA: the epilogue as a step of its own, where a tuned plan may choose that; or

@@ -9,12 +9,16 @@
  * contract them (gcc: -ffp-contract=fast, which -std=c11 turns off). C99, usable from C++; needs IEEE arithmetic, so no
  * -ffast-math.
  *
- * Accumulators are named variables: arrays of them end up in memory. `height`, `vectors`, `panels`, `n`, `k` and `relu`
- * are constants where these functions are inlined, so that what they rule out is gone. */
+ * What else is to be done to sums, an epilogue does while they are in the nearest cache, and writes the output. It gets
+ * some columns of many rows, or some panels of one row: called for each tile, it would let the multipliers run dry each
+ * time.
+ *
+ * Accumulators are named variables: arrays of them end up in memory. `height`, `vectors`, `panels` and all of a product
+ * but its pointers are constants where these functions are inlined, so that what they rule out is gone. */
 #ifndef MLP_TILE_H
 #define MLP_TILE_H
 
-#include "mlp_lanes.h"
+#include "mlp_math.h"
 
 /* What fills the registers: a tile is up to MLP_TILE_HEIGHT rows by MLP_TILE_WIDTH columns, two or four vectors; one
  * row alone walks up to MLP_TILE_STREAMS panels side by side. MLP_TILE_PIN holds a vector in a register: gcc would
@@ -49,39 +53,81 @@
 #define MLP_TILE_PIN(a) (void)0
 #endif
 
+/* How many rows of sums wait for an epilogue: few enough to stay in the nearest cache. */
+#if !defined(MLP_TILE_BLOCK)
+#define MLP_TILE_BLOCK 60
+#endif
+
+#define MLP_TILE_ALIGNED __attribute__((aligned(4 * MLP_LANES)))
+
 enum {
     MLP_PANEL = 16,             /* columns */
     MLP_PANEL_VECTORS = MLP_PANEL / MLP_LANES,
     MLP_NARROW_DEPTH = 32       /* a product of one panel this deep splits its sums, each row by itself */
 };
 
+/* ---- What a product is ---- */
+
+/* Sums that have left the registers: of some rows and columns, with the bias. */
+typedef struct mlp_tile {
+    const float *sums;          /* in rows MLP_TILE_WIDTH apart */
+    void *y;                    /* the whole output */
+    size_t row, rows;           /* the first of the rows in it, and how many there are */
+    size_t column, columns;     /* the same; a multiple of 16 unless they are the last */
+} mlp_tile;
+
+/* Makes that part of the output. `rows` is what a step was given: where it finds its operands. Not to be inlined: its
+ * constants would take registers from the sums. */
+struct mlp_rows;
+typedef void mlp_epilogue(const struct mlp_rows *rows, const mlp_tile *tile);
+
+typedef struct mlp_product {
+    size_t n, k;                /* columns out, in */
+    const float *x;             /* in rows ldx apart */
+    size_t ldx;
+    const float *w;             /* packed */
+    const float *bias;          /* or NULL */
+    void *y;
+    size_t ldy;                 /* without an epilogue: y is floats in rows so far apart, */
+    int relu;                   /* from which relu makes its result where this is 1 */
+    mlp_epilogue *epilogue;     /* or NULL */
+    const struct mlp_rows *rows;
+} mlp_product;
+
+/* The weights of a column and those to the right of it; the column is the first of its panel. */
+MLP_INLINE const float *mlp_tile_weight(const mlp_product *p, size_t column)
+{
+    return p->w + column * p->k;
+}
+
+/* ---- Where sums begin and end ---- */
+
 /* One row of a tile: its sums a0 to a3, or as many vectors of them as there are. They go by address: by value, their
  * passing would depend on the instruction set. */
 #define MLP_TILE_SUMS(a) &a##0, &a##1, &a##2, &a##3
 
 /* What the sums start from: the bias, or zeros. */
-MLP_INLINE void mlp_tile_begin(size_t vectors, const float *bias, mlp_lanes *a0, mlp_lanes *a1, mlp_lanes *a2,
-                               mlp_lanes *a3)
+MLP_INLINE void mlp_tile_begin(size_t vectors, const mlp_product *p, size_t column, mlp_lanes *a0, mlp_lanes *a1,
+                               mlp_lanes *a2, mlp_lanes *a3)
 {
     const mlp_lanes zero = {0};
     *a0 = *a1 = *a2 = *a3 = zero;
-    if (bias)
+    if (p->bias) {
+        const float *const bias = p->bias + column;
         *a0 = mlp_load(bias);
-    if (bias && vectors > 1)
-        *a1 = mlp_load(bias + MLP_LANES);
-    if (bias && vectors > 2)
-        *a2 = mlp_load(bias + 2 * MLP_LANES);
-    if (bias && vectors > 3)
-        *a3 = mlp_load(bias + 3 * MLP_LANES);
+        if (vectors > 1)
+            *a1 = mlp_load(bias + MLP_LANES);
+        if (vectors > 2)
+            *a2 = mlp_load(bias + 2 * MLP_LANES);
+        if (vectors > 3)
+            *a3 = mlp_load(bias + 3 * MLP_LANES);
+    }
 }
 
-/* The first `columns` of a vector, all where there are as many. NaN is not <= 0, and stays. */
+/* The first `columns` of a vector, all where there are as many. */
 MLP_INLINE void mlp_tile_store_vector(float *y, size_t columns, int relu, const mlp_lanes *sums)
 {
-    const mlp_lanes zero = {0};
-    mlp_lanes c = *sums;
-    if (relu)
-        c = (mlp_lanes)((mlp_lane_bits)c & ~(mlp_lane_bits)(c <= zero));
+    const mlp_lanes c = relu ? mlp_relu(*sums) : *sums;
     if (columns >= MLP_LANES)
         mlp_store(y, c);
     else
@@ -100,6 +146,28 @@ MLP_INLINE void mlp_tile_store(size_t vectors, float *y, size_t columns, int rel
         mlp_tile_store_vector(y + 3 * MLP_LANES, columns - 3 * MLP_LANES, relu, a3);
 }
 
+/* Stores a row of sums: into the output or, where an epilogue takes them from there, among the tile's. */
+MLP_INLINE void mlp_tile_leave(size_t vectors, const mlp_product *p, size_t row, size_t column, size_t columns,
+                               float *sums, const mlp_lanes *a0, const mlp_lanes *a1, const mlp_lanes *a2,
+                               const mlp_lanes *a3)
+{
+    if (p->epilogue)
+        mlp_tile_store(vectors, sums, vectors * MLP_LANES, 0, a0, a1, a2, a3);
+    else
+        mlp_tile_store(vectors, (float *)p->y + row * p->ldy + column, columns, p->relu, a0, a1, a2, a3);
+}
+
+MLP_INLINE void mlp_tile_finish(const mlp_product *p, const float *sums, size_t row, size_t rows, size_t column,
+                                size_t columns)
+{
+    if (p->epilogue) {
+        const mlp_tile tile = {sums, p->y, row, rows, column, columns};
+        p->epilogue(p->rows, &tile);
+    }
+}
+
+/* ---- Tiles ---- */
+
 /* An element of the row times the vectors w0 to w3 of weights. */
 #define MLP_TILE_ADD(element, a)        \
     a##0 += (element) * w0;             \
@@ -112,11 +180,13 @@ MLP_INLINE void mlp_tile_store(size_t vectors, float *y, size_t columns, int rel
 
 /* `height` rows by `vectors` of columns. A vector of weights stands behind the one before in its panel or, where that
  * ends, in the next panel. */
-MLP_INLINE void mlp_tile_rows(size_t height, size_t vectors, size_t k, const float *x, size_t ldx, const float *w,
-                              const float *bias, float *y, size_t ldy, size_t columns, int relu)
+MLP_INLINE void mlp_tile_rows(size_t height, size_t vectors, const mlp_product *p, size_t first, size_t column,
+                              size_t columns, float *sums)
 {
+    const size_t next = p->k * MLP_PANEL, ldx = p->ldx, k = p->k;
+    const float *const x = p->x + first * ldx, *w = mlp_tile_weight(p, column);
     mlp_lanes w0, w1, w2, w3, a0, a1, a2, a3;
-    mlp_tile_begin(vectors, bias, MLP_TILE_SUMS(a));
+    mlp_tile_begin(vectors, p, column, MLP_TILE_SUMS(a));
     mlp_lanes b0 = a0, b1 = a1, b2 = a2, b3 = a3, c0 = a0, c1 = a1, c2 = a2, c3 = a3, d0 = a0, d1 = a1, d2 = a2,
               d3 = a3, e0 = a0, e1 = a1, e2 = a2, e3 = a3, f0 = a0, f1 = a1, f2 = a2, f3 = a3;
 #define MLP_TILE_WEIGHT(vector)                                                                                     \
@@ -129,10 +199,9 @@ MLP_INLINE void mlp_tile_rows(size_t height, size_t vectors, size_t k, const flo
         const float element = x[row * ldx + i];     \
         MLP_TILE_ADD(element, a)                    \
     }
-#define MLP_TILE_END(row, a)                                                                \
-    if (height > row)                                                                       \
-        mlp_tile_store(vectors, y + row * ldy, columns, relu, MLP_TILE_SUMS(a));
-    const size_t next = k * MLP_PANEL;
+#define MLP_TILE_END(row, a)                                                                                        \
+    if (height > row)                                                                                               \
+        mlp_tile_leave(vectors, p, first + row, column, columns, sums + row * MLP_TILE_WIDTH, MLP_TILE_SUMS(a));
     for (size_t i = 0; i < k; i++, w += MLP_PANEL) {
         MLP_TILE_WEIGHT(0)
         MLP_TILE_WEIGHT(1)
@@ -157,14 +226,16 @@ MLP_INLINE void mlp_tile_rows(size_t height, size_t vectors, size_t k, const flo
 }
 
 /* One row by up to six panels, read side by side: as many sums under way as hide the time of an addition. */
-MLP_INLINE void mlp_tile_row(size_t panels, size_t k, const float *x, const float *w, const float *bias, float *y,
-                             size_t columns, int relu)
+MLP_INLINE void mlp_tile_row(size_t panels, const mlp_product *p, size_t row, size_t column, size_t columns)
 {
-    const size_t vectors = MLP_PANEL_VECTORS, next = k * MLP_PANEL;
+    const size_t vectors = MLP_PANEL_VECTORS, next = p->k * MLP_PANEL, k = p->k;
+    const float *const x = p->x + row * p->ldx, *w = mlp_tile_weight(p, column);
+    MLP_TILE_ALIGNED float sums[MLP_TILE_STREAMS * MLP_PANEL];
     mlp_lanes w0, w1, w2, w3, a0, a1, a2, a3, b0, b1, b2, b3, c0, c1, c2, c3, d0, d1, d2, d3, e0, e1, e2, e3, f0, f1,
               f2, f3;
-#define MLP_TILE_BEGIN(panel, a)                                                                                    \
-    mlp_tile_begin(vectors, bias && panels > panel ? bias + panel * MLP_PANEL : NULL, MLP_TILE_SUMS(a));
+#define MLP_TILE_BEGIN(panel, a)                                                                    \
+    if (panels > panel)                                                                             \
+        mlp_tile_begin(vectors, p, column + panel * MLP_PANEL, MLP_TILE_SUMS(a));
 #define MLP_TILE_COLUMNS(panel, a)                                  \
     if (panels > panel) {                                           \
         const float *const from = w + panel * next;                 \
@@ -177,9 +248,10 @@ MLP_INLINE void mlp_tile_row(size_t panels, size_t k, const float *x, const floa
             w3 = mlp_load(from + 3 * MLP_LANES);                    \
         MLP_TILE_ADD(element, a)                                    \
     }
-#define MLP_TILE_END(panel, a)                                                                                      \
-    if (panels > panel)                                                                                             \
-        mlp_tile_store(vectors, y + panel * MLP_PANEL, columns - panel * MLP_PANEL, relu, MLP_TILE_SUMS(a));
+#define MLP_TILE_END(panel, a)                                                                      \
+    if (panels > panel)                                                                             \
+        mlp_tile_leave(vectors, p, row, column + panel * MLP_PANEL, columns - panel * MLP_PANEL,    \
+                       sums + panel * MLP_PANEL, MLP_TILE_SUMS(a));
     MLP_TILE_BEGIN(0, a)
     MLP_TILE_BEGIN(1, b)
     MLP_TILE_BEGIN(2, c)
@@ -201,19 +273,21 @@ MLP_INLINE void mlp_tile_row(size_t panels, size_t k, const float *x, const floa
     MLP_TILE_END(3, d)
     MLP_TILE_END(4, e)
     MLP_TILE_END(5, f)
+    mlp_tile_finish(p, sums, row, 1, column, columns < panels * MLP_PANEL ? columns : panels * MLP_PANEL);
 #undef MLP_TILE_BEGIN
 #undef MLP_TILE_COLUMNS
 #undef MLP_TILE_END
 }
 
-/* One row by one or two vectors of a panel: every fourth element goes to a sum of its own, else each addition would
- * wait for the last. */
-MLP_INLINE void mlp_tile_narrow(size_t vectors, size_t k, const float *x, const float *w, const float *bias,
-                                float *y, size_t columns, int relu)
+/* One row by one or two vectors of a panel, from a column of it on: every fourth element goes to a sum of its own, else
+ * each addition would wait for the last. */
+MLP_INLINE void mlp_tile_narrow(size_t vectors, const mlp_product *p, size_t row, size_t column, float *sums)
 {
     const mlp_lanes zero = {0};
+    const size_t k = p->k;
+    const float *x = p->x + row * p->ldx, *w = p->w + column;
     mlp_lanes a0, a1, a2, a3, b0 = zero, b1 = zero, c0 = zero, c1 = zero, d0 = zero, d1 = zero;
-    mlp_tile_begin(vectors, bias, MLP_TILE_SUMS(a));
+    mlp_tile_begin(vectors, p, column, MLP_TILE_SUMS(a));
 #define MLP_TILE_ELEMENT(element, a)                                                    \
     a##0 += x[element] * mlp_load(w + (element) * MLP_PANEL);                           \
     if (vectors > 1)                                                                    \
@@ -231,51 +305,50 @@ MLP_INLINE void mlp_tile_narrow(size_t vectors, size_t k, const float *x, const 
 #undef MLP_TILE_ELEMENT
     a0 = (a0 + b0) + (c0 + d0);
     a1 = (a1 + b1) + (c1 + d1);
-    mlp_tile_store(vectors, y, columns, relu, MLP_TILE_SUMS(a));
+    mlp_tile_leave(vectors, p, row, column, p->n - column, sums + column, MLP_TILE_SUMS(a));
 }
+
+/* ---- Products ---- */
 
 /* How many vectors hold some columns. */
 #define MLP_VECTORS(columns) (((columns) + MLP_LANES - 1) / MLP_LANES)
 
 /* A product of one panel, row by row: two vectors of columns at a time. */
-MLP_INLINE void mlp_tile_narrow_rows(size_t rows, size_t n, size_t k, const float *x, size_t ldx, const float *w,
-                                     const float *bias, float *y, size_t ldy, int relu)
+MLP_INLINE void mlp_tile_narrow_rows(const mlp_product *p, size_t row, size_t end)
 {
     const size_t half = 2 * MLP_LANES;
-    for (size_t r = 0; r < rows; r++, x += ldx, y += ldy) {
-        mlp_tile_narrow(n > MLP_LANES ? 2 : 1, k, x, w, bias, y, n, relu);
-        if (n > half)
-            mlp_tile_narrow(n > half + MLP_LANES ? 2 : 1, k, x, w + half, bias ? bias + half : bias, y + half, n - half,
-                            relu);
+    MLP_TILE_ALIGNED float sums[MLP_PANEL];
+    for (; row < end; row++) {
+        mlp_tile_narrow(p->n > MLP_LANES ? 2 : 1, p, row, 0, sums);
+        if (p->n > half)
+            mlp_tile_narrow(p->n > half + MLP_LANES ? 2 : 1, p, row, half, sums);
+        mlp_tile_finish(p, sums, row, 1, 0, p->n);
     }
 }
 
 /* The whole product of one row, its panels in groups of nearly one size. */
-MLP_INLINE void mlp_tile_single(size_t n, size_t k, const float *x, const float *w, const float *bias, float *y,
-                                int relu)
+MLP_INLINE void mlp_tile_single(const mlp_product *p, size_t row)
 {
-    const size_t panels = (n + MLP_PANEL - 1) / MLP_PANEL, groups = (panels + MLP_TILE_STREAMS - 1) / MLP_TILE_STREAMS;
+    const size_t panels = (p->n + MLP_PANEL - 1) / MLP_PANEL;
+    const size_t groups = (panels + MLP_TILE_STREAMS - 1) / MLP_TILE_STREAMS;
     const size_t least = panels / groups, larger = panels % groups;
-    size_t panel = 0;
-    for (size_t group = 0; group < larger; group++, panel += least + 1)
-        mlp_tile_row(least + 1, k, x, w + panel * MLP_PANEL * k, bias ? bias + panel * MLP_PANEL : bias,
-                     y + panel * MLP_PANEL, n - panel * MLP_PANEL, relu);
-    for (size_t group = larger; group < groups; group++, panel += least)
-        mlp_tile_row(least, k, x, w + panel * MLP_PANEL * k, bias ? bias + panel * MLP_PANEL : bias,
-                     y + panel * MLP_PANEL, n - panel * MLP_PANEL, relu);
+    size_t column = 0;
+    for (size_t group = 0; group < larger; group++, column += (least + 1) * MLP_PANEL)
+        mlp_tile_row(least + 1, p, row, column, p->n - column);
+    for (size_t group = larger; group < groups; group++, column += least * MLP_PANEL)
+        mlp_tile_row(least, p, row, column, p->n - column);
 }
 
 /* Some columns of several rows, in tiles of nearly one height: a short one at the end would leave the adders idle. */
-MLP_INLINE void mlp_tile_columns(size_t rows, size_t k, const float *x, size_t ldx, const float *w,
-                                 const float *bias, float *y, size_t ldy, size_t columns, int relu)
+MLP_INLINE void mlp_tile_block(const mlp_product *p, size_t row, size_t end, size_t column, size_t columns, float *sums)
 {
-    const size_t tiles = (rows + MLP_TILE_HEIGHT - 1) / MLP_TILE_HEIGHT;
+    const size_t rows = end - row, tiles = (rows + MLP_TILE_HEIGHT - 1) / MLP_TILE_HEIGHT;
     const size_t least = rows / tiles, taller = rows % tiles;
-    for (size_t tile = 0; tile < tiles; tile++) {
-        const size_t height = least + (tile < taller);
-#define MLP_TILE_CASE(count)                                                                            \
-    case count:                                                                                         \
-        mlp_tile_rows(count, MLP_VECTORS(columns), k, x, ldx, w, bias, y, ldy, columns, relu);          \
+    for (size_t tile = 0, height; tile < tiles; tile++, row += height, sums += height * MLP_TILE_WIDTH) {
+        height = least + (tile < taller);
+#define MLP_TILE_CASE(count)                                                                \
+    case count:                                                                             \
+        mlp_tile_rows(count, MLP_VECTORS(columns), p, row, column, columns, sums);          \
         break;
         switch (height) {
             MLP_TILE_CASE(1)
@@ -288,40 +361,45 @@ MLP_INLINE void mlp_tile_columns(size_t rows, size_t k, const float *x, size_t l
 #endif
         }
 #undef MLP_TILE_CASE
-        x += height * ldx;
-        y += height * ldy;
     }
 }
 
-MLP_INLINE void mlp_tile_product(size_t rows, size_t n, size_t k, const float *x, size_t ldx, const float *w,
-                                 const float *bias, float *y, size_t ldy, int relu)
+MLP_INLINE void mlp_tile_columns(const mlp_product *p, size_t row, size_t end, size_t column, size_t columns)
 {
-    const size_t last = n % MLP_TILE_WIDTH, whole = n - last;
-    if (n <= MLP_PANEL && k >= MLP_NARROW_DEPTH) {
-        mlp_tile_narrow_rows(rows, n, k, x, ldx, w, bias, y, ldy, relu);
-    } else if (rows == 1) {
-        mlp_tile_single(n, k, x, w, bias, y, relu);
-    } else if (rows) {
+    MLP_TILE_ALIGNED float sums[MLP_TILE_BLOCK * MLP_TILE_WIDTH];
+    for (size_t next; row < end; row = next) {
+        next = p->epilogue && end - row > MLP_TILE_BLOCK ? row + MLP_TILE_BLOCK : end;
+        mlp_tile_block(p, row, next, column, columns, sums);
+        mlp_tile_finish(p, sums, row, next - row, column, columns);
+    }
+}
+
+MLP_INLINE void mlp_tile_product(const mlp_product *p, size_t row, size_t end)
+{
+    const size_t last = p->n % MLP_TILE_WIDTH, whole = p->n - last;
+    if (p->n <= MLP_PANEL && p->k >= MLP_NARROW_DEPTH) {
+        mlp_tile_narrow_rows(p, row, end);
+    } else if (end - row == 1) {
+        mlp_tile_single(p, row);
+    } else if (end > row) {
         for (size_t column = 0; column < whole; column += MLP_TILE_WIDTH)
-            mlp_tile_columns(rows, k, x, ldx, w + column * k, bias ? bias + column : bias, y + column, ldy,
-                             MLP_TILE_WIDTH, relu);
+            mlp_tile_columns(p, row, end, column, MLP_TILE_WIDTH);
         if (last)
-            mlp_tile_columns(rows, k, x, ldx, w + whole * k, bias ? bias + whole : bias, y + whole, ldy, last, relu);
+            mlp_tile_columns(p, row, end, whole, last);
     }
 }
 
 /* Some of the panels of one row: as mlp_tile_single, where how many there are is known late. */
-MLP_INLINE void mlp_tile_panels(size_t columns, size_t k, const float *x, const float *w, const float *bias,
-                                float *y, int relu)
+MLP_INLINE void mlp_tile_panels(const mlp_product *p, size_t row, size_t column, size_t end)
 {
-    const size_t panels = (columns + MLP_PANEL - 1) / MLP_PANEL;
+    const size_t panels = (end - column + MLP_PANEL - 1) / MLP_PANEL;
     const size_t groups = (panels + MLP_TILE_STREAMS - 1) / MLP_TILE_STREAMS;
     for (size_t group = 0, panel = 0, next; group < groups; group++, panel = next) {
         next = panels * (group + 1) / groups;
-#define MLP_TILE_CASE(count)                                                                                        \
-    case count:                                                                                                     \
-        mlp_tile_row(count, k, x, w + panel * MLP_PANEL * k, bias ? bias + panel * MLP_PANEL : bias,                \
-                     y + panel * MLP_PANEL, columns - panel * MLP_PANEL, relu);                                     \
+        const size_t from = column + panel * MLP_PANEL;
+#define MLP_TILE_CASE(count)                                                                \
+    case count:                                                                             \
+        mlp_tile_row(count, p, row, from, end - from);                                      \
         break;
         switch (next - panel) {
             MLP_TILE_CASE(1)
@@ -339,41 +417,56 @@ MLP_INLINE void mlp_tile_panels(size_t columns, size_t k, const float *x, const 
     }
 }
 
-/* A thread's share of a product: all columns of some rows, or those from `column` on, a multiple of 32, to another or
- * the end. */
-MLP_INLINE void mlp_tile_share(size_t rows, size_t column, size_t end, size_t n, size_t k, const float *x,
-                               size_t ldx, const float *w, const float *bias, float *y, size_t ldy, int relu)
+/* A thread's share of a product: all columns of some rows, or those from one on, a multiple of 32, to another or the
+ * end. */
+MLP_INLINE void mlp_tile_share(const mlp_product *p, size_t row, size_t row_end, size_t column, size_t end)
 {
-    if (column == 0 && end == n) {
-        mlp_tile_product(rows, n, k, x, ldx, w, bias, y, ldy, relu);
-    } else if (rows == 1) {
-        mlp_tile_panels(end - column, k, x, w + column * k, bias ? bias + column : bias, y + column, relu);
-    } else if (rows) {
+    if (column == 0 && end == p->n) {
+        mlp_tile_product(p, row, row_end);
+    } else if (row_end - row == 1) {
+        mlp_tile_panels(p, row, column, end);
+    } else if (row_end > row) {
         for (; column + MLP_TILE_WIDTH <= end; column += MLP_TILE_WIDTH)
-            mlp_tile_columns(rows, k, x, ldx, w + column * k, bias ? bias + column : bias, y + column, ldy,
-                             MLP_TILE_WIDTH, relu);
+            mlp_tile_columns(p, row, row_end, column, MLP_TILE_WIDTH);
         if (column < end)
-            mlp_tile_columns(rows, k, x, ldx, w + column * k, bias ? bias + column : bias, y + column, ldy,
-                             n % MLP_TILE_WIDTH, relu);
+            mlp_tile_columns(p, row, row_end, column, p->n % MLP_TILE_WIDTH);
     }
 }
 
-/* Defines name(rows, x, w, bias, y): y = x w + bias, then relu where that is 1; x [rows, k] in rows ldx apart, w
- * packed, bias [n] or NULL, y [rows, n] in rows ldy apart. What y held is never read: it may be NaN. */
+/* Defines name(count, x, w, bias, y): y = x w + bias of so many rows, then relu where that is 1; x [count, k] in rows
+ * ldx apart, w packed, bias [n] or NULL, y [count, n] in rows ldy apart. What y held is never read: it may be NaN. */
 #define MLP_PRODUCT(name, n, k, ldx, ldy, relu)                                                                     \
-    static __attribute__((noinline)) void name(size_t rows, const float *x, const float *w, const float *bias,      \
+    static __attribute__((noinline)) void name(size_t count, const float *x, const float *w, const float *bias,     \
                                                float *y)                                                            \
     {                                                                                                               \
-        mlp_tile_product(rows, n, k, x, ldx, w, bias, y, ldy, relu);                                                \
+        const mlp_product product = {n, k, x, ldx, w, bias, y, ldy, relu, NULL, NULL};                              \
+        mlp_tile_product(&product, 0, count);                                                                       \
     }
 
-/* Defines name(share, x, w, bias, y): the same for several threads, each of which does its mlp_share. */
+/* Defines name(rows, count, x, w, bias, y): what y gets, an epilogue makes of the sums x w + bias. */
+#define MLP_PRODUCT_THEN(name, n, k, ldx, epilogue)                                                                 \
+    static __attribute__((noinline)) void name(const struct mlp_rows *rows, size_t count, const float *x,           \
+                                               const float *w, const float *bias, void *y)                          \
+    {                                                                                                               \
+        const mlp_product product = {n, k, x, ldx, w, bias, y, 0, 0, epilogue, rows};                               \
+        mlp_tile_product(&product, 0, count);                                                                       \
+    }
+
+/* The same for several threads, each of which does its mlp_share. */
 #define MLP_PRODUCT_SHARED(name, n, k, ldx, ldy, relu)                                                              \
     static __attribute__((noinline)) void name(mlp_share share, const float *x, const float *w, const float *bias,  \
                                                float *y)                                                            \
     {                                                                                                               \
-        mlp_tile_share(share.row_end - share.row, share.column, share.column_end, n, k, x + share.row * (ldx), ldx, \
-                       w, bias, y + share.row * (ldy), ldy, relu);                                                  \
+        const mlp_product product = {n, k, x, ldx, w, bias, y, ldy, relu, NULL, NULL};                              \
+        mlp_tile_share(&product, share.row, share.row_end, share.column, share.column_end);                         \
+    }
+
+#define MLP_PRODUCT_THEN_SHARED(name, n, k, ldx, epilogue)                                                          \
+    static __attribute__((noinline)) void name(const struct mlp_rows *rows, mlp_share share, const float *x,        \
+                                               const float *w, const float *bias, void *y)                          \
+    {                                                                                                               \
+        const mlp_product product = {n, k, x, ldx, w, bias, y, 0, 0, epilogue, rows};                               \
+        mlp_tile_share(&product, share.row, share.row_end, share.column, share.column_end);                         \
     }
 
 #endif

@@ -15,6 +15,7 @@
 #include "random.h"
 
 #include "mlp_level_begin.h"
+#define MLP_TILE_BLOCK 10           /* a few, so that there are several */
 #include "mlp_tile.h"
 
 enum { ROWS = 27, MOST = 150 };
@@ -35,23 +36,42 @@ enum { ROWS = 27, MOST = 150 };
     product(nine, 130, 40, 40, 150, 0)
 
 PRODUCTS(MLP_PRODUCT)
+
+/* The same with an epilogue: twice the sums, as doubles in rows of MOST. */
+static __attribute__((noinline)) void twice(const struct mlp_rows *rows, const mlp_tile *tile)
+{
+    assert_ptr_equal(rows, NULL);
+    for (size_t r = 0; r < tile->rows; r++) {
+        double *const y = (double *)tile->y + (tile->row + r) * MOST + tile->column;
+        for (size_t c = 0; c < tile->columns; c++)
+            y[c] = 2.0 * (double)tile->sums[r * MLP_TILE_WIDTH + c];
+    }
+}
+
+#define PRODUCT_TWICE(name, n, k, ldx, ldy, relu) MLP_PRODUCT_THEN(name##_twice, n, k, ldx, twice)
+PRODUCTS(PRODUCT_TWICE)
 #include "mlp_level_end.h"
 
 typedef void product_function(size_t rows, const float *x, const float *w, const float *bias, float *y);
 
+typedef void twice_function(const struct mlp_rows *rows, size_t count, const float *x, const float *w,
+                            const float *bias, void *y);
+
 struct product {
     const char *name;
     product_function *function;
+    twice_function *twice;
     size_t n, k, ldx, ldy;
     int relu;
 };
 
-#define PRODUCT_ROW(name, ...) {#name, name, __VA_ARGS__},
+#define PRODUCT_ROW(name, ...) {#name, name, name##_twice, __VA_ARGS__},
 static const struct product products[] = {PRODUCTS(PRODUCT_ROW)};
 enum { COUNT = sizeof products / sizeof *products };
 
 static float x[ROWS * MOST], weight[MOST * MOST], packed[MOST * MOST + 16 * MOST], bias[MOST + 16];
 static float y[ROWS * MOST], again[ROWS * MOST];
+static double wide[ROWS * MOST];
 
 /* Panels of 16 rows of the weight, as mlp_param describes them. */
 static void prepare(const struct product *p)
@@ -120,6 +140,31 @@ static void rows_have_the_same_bits_in_any_batch(void **state)
     }
 }
 
+/* From the sums that are stored without it; each once, and nothing else. */
+static void check_epilogue(const struct product *p, size_t rows)
+{
+    for (size_t i = 0; i < ROWS * MOST; i++)
+        wide[i] = NAN;
+    p->function(rows, x, packed, bias, y);
+    p->twice(NULL, rows, x, packed, bias, wide);
+    for (size_t r = 0; r < ROWS; r++)
+        for (size_t c = 0; c < MOST; c++) {
+            const double got = wide[r * MOST + c], sum = r < rows && c < p->n ? y[r * p->ldy + c] : NAN;
+            if (isnan(sum) ? !isnan(got) : p->relu && sum == 0 ? got > 0 : got != 2 * sum)
+                fail_msg("%s: row %zu, column %zu of %zu rows is %.9g from %.9g", p->name, r, c, rows, got, sum);
+        }
+}
+
+static void an_epilogue_gets_every_sum(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT; i++) {
+        prepare(&products[i]);
+        for (size_t rows = 0; rows <= ROWS; rows++)
+            check_epilogue(&products[i], rows);
+    }
+}
+
 static void nan_stays_in_its_row_and_goes_through_relu(void **state)
 {
     (void)state;
@@ -156,6 +201,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products_follow_their_definition),
         cmocka_unit_test(rows_have_the_same_bits_in_any_batch),
+        cmocka_unit_test(an_epilogue_gets_every_sum),
         cmocka_unit_test(nan_stays_in_its_row_and_goes_through_relu),
         cmocka_unit_test(relu_gives_positive_zero),
     };
