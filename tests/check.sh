@@ -7,8 +7,10 @@ cd "$(dirname "$0")/.." || exit 1
 build=$1
 shift
 passed=0 failed=0 skipped=0
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+logs=$(mktemp -d)
+log=$logs/unit
+trap 'rm -rf "$logs"' EXIT
+cores=$(nproc)
 
 export CMOCKA_MESSAGE_OUTPUT=tap
 if [ -n "${SANITIZE:-}" ]; then
@@ -20,19 +22,39 @@ fi
 
 add() { passed=$((passed + $1)) failed=$((failed + $2)) skipped=$((skipped + $3)); }
 
-# suite NAME COMMAND...
-suite() {
-    local name=$1 status line
+# Suites run side by side, one on each core, and are shown in their order.
+declare -A started
+# start NAME COMMAND...
+start() {
+    local name=$1
     shift
-    "$@" </dev/null 2>&1 | tee "$log"
-    status=${PIPESTATUS[0]}
-    line=$(grep -E '[0-9]+ passed, [0-9]+ failed' "$log" | tail -n 1)
+    while [ "$(jobs -rp | wc -l)" -ge "$cores" ]; do
+        wait -n
+    done
+    ("$@" </dev/null >"$logs/$name" 2>&1; echo $? >"$logs/$name.status") &
+    started[$name]=$!
+}
+
+# show NAME: what it said, added up
+show() {
+    local name=$1 status line
+    wait "${started[$name]}" 2>/dev/null    # unless it has ended and been waited for
+    status=$(cat "$logs/$name.status")
+    cat "$logs/$name"
+    line=$(grep -E '[0-9]+ passed, [0-9]+ failed' "$logs/$name" | tail -n 1)
     if [[ $line =~ ([0-9]+)\ passed,\ ([0-9]+)\ failed(,\ ([0-9]+)\ skipped)? ]]; then
         add "${BASH_REMATCH[1]}" "${BASH_REMATCH[2]}" "${BASH_REMATCH[4]:-0}"
         [ "$status" = 0 ] || [ "${BASH_REMATCH[2]}" != 0 ] || { echo "FAILED $name: status $status"; add 0 1 0; }
     else
         [ "$status" = 0 ] && add 1 0 0 || { echo "FAILED $name: status $status"; add 0 1 0; }
     fi
+}
+
+# suite NAME COMMAND...: one that uses all cores itself
+suite() {
+    wait
+    start "$@"
+    show "$1"
 }
 
 unit() {
@@ -89,16 +111,19 @@ for program; do
     unit "$program"
 done
 mkdir -p "$build/cases"
-suite messages tests/messages.sh "$build/mlpc"
-suite golden tests/golden.sh "$build"
-suite networks tests/networks.sh "$build"
-suite levels tests/levels.sh "$build"
-suite compiler tests/compiler.sh "$build"
-suite program tests/program.sh "$build"
-suite library tests/library/library.sh "$build"
-suite instructions tests/instructions.sh "$build"
-suite cuda tests/cuda.sh "$build"
-suite tune tests/tune.sh "$build"
+start tune tests/tune.sh "$build"
+start networks tests/networks.sh "$build"
+start messages tests/messages.sh "$build/mlpc"
+start golden tests/golden.sh "$build"
+start levels tests/levels.sh "$build"
+start cuda tests/cuda.sh "$build"
+start compiler tests/compiler.sh "$build"
+start program tests/program.sh "$build"
+start library tests/library/library.sh "$build"
+start instructions tests/instructions.sh "$build"
+for name in messages golden networks levels compiler program library instructions cuda tune; do
+    show "$name"
+done
 MLPC=$PWD/$build/mlpc suite cases run_cases tests/one_level.sh "$build/cases" "$([ -n "${SANITIZE:-}" ] && echo 300 || echo 60)"
 suite simulated simulated
 
