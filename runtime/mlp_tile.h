@@ -124,14 +124,15 @@ MLP_INLINE void mlp_tile_begin(size_t vectors, const mlp_product *p, size_t colu
     }
 }
 
-/* The first `columns` of a vector, all where there are as many. */
+/* The first `columns` of a vector, all where there are as many. (Modulo: gcc -O0 sees the number, but not that what
+ * does not fit is another case, and warns.) */
 MLP_INLINE void mlp_tile_store_vector(float *y, size_t columns, int relu, const mlp_lanes *sums)
 {
     const mlp_lanes c = relu ? mlp_relu(*sums) : *sums;
     if (columns >= MLP_LANES)
         mlp_store(y, c);
     else
-        memcpy(y, &c, columns * sizeof *y);
+        memcpy(y, &c, columns % MLP_LANES * sizeof *y);
 }
 
 MLP_INLINE void mlp_tile_store(size_t vectors, float *y, size_t columns, int relu, const mlp_lanes *a0,

@@ -189,6 +189,8 @@ check "a library with its weights in it" bash -c '"$1" --lib --target=cpu -o emb
 libdigits.a" ]' - "$mlpc"
 check "a library with its weights beside it" bash -c '"$1" --lib --target=cpu --weights=external -o beside digits.mlp &&
     [ -s beside/digits.weights ]' - "$mlpc"
+status "a build for a debugger" 0 env CC="gcc -O0 -g -Wall -Wextra" "$mlpc" --exe --target=cpu -o slow digits.mlp
+check "a build for a debugger: no warnings" test -z "$(cat "$scratch/said")"
 check "CC's own options win" bash -c 'CC="${CC:-gcc} -O0 -Werror=unknown-pragmas" "$1" --exe --target=cpu -o slow digits.mlp' - "$mlpc"
 # What stands in the way is found before anything changes; devices and links stay what they are.
 cp digits.mlp same.mlp
