@@ -368,7 +368,7 @@ static void emit_products(struct emitter *e, const struct plan *plan, const char
         if (product_known(plan, i, size, epilogues))
             continue;
         if (!any)
-            emit_line(e, "/* Products, each with a bias: columns out, in; how far rows stand apart, in, out; relu, or "
+            emit_line(e, "/* Products, with a bias where there is one: columns out, in; how far rows stand apart, in, out; relu, or "
                          "an epilogue. */");
         any = true;
         if (size.epilogue)

@@ -17,7 +17,7 @@ enum {
     at_fc3 = 0, /* [10], steps 2 to 3 */
 };
 
-/* Products, each with a bias: columns out, in; how far rows stand apart, in, out; relu, or an epilogue. */
+/* Products, with a bias where there is one: columns out, in; how far rows stand apart, in, out; relu, or an epilogue. */
 MLP_PRODUCT(product_64_to_128_relu, 128, 64, 64, 128, 1)
 MLP_PRODUCT(product_128_to_64_relu, 64, 128, 128, 64, 1)
 MLP_PRODUCT(product_64_to_10, 10, 64, 64, 10, 0)

@@ -70,7 +70,7 @@ static __attribute__((noinline)) void epilogue_3_y(const mlp_rows *rows, const m
     }
 }
 
-/* Products, each with a bias: columns out, in; how far rows stand apart, in, out; relu, or an epilogue. */
+/* Products, with a bias where there is one: columns out, in; how far rows stand apart, in, out; relu, or an epilogue. */
 MLP_PRODUCT_THEN(product_512_to_1408_then_1_g, 1408, 512, 512, epilogue_1_g)
 MLP_PRODUCT_THEN(product_512_to_1408_then_2_up, 1408, 512, 512, epilogue_2_up)
 MLP_PRODUCT_THEN(product_1408_to_512_then_3_y, 512, 1408, 1408, epilogue_3_y)
