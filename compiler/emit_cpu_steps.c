@@ -368,8 +368,8 @@ static void emit_products(struct emitter *e, const struct plan *plan, const char
         if (product_known(plan, i, size, epilogues))
             continue;
         if (!any)
-            emit_line(e, "/* Products, with a bias where there is one: columns out, in; how far rows stand apart, in, out; relu, or "
-                         "an epilogue. */");
+            emit_line(e, "/* Products, with a bias where there is one: columns out, in; how far rows stand apart, in, "
+                         "out; relu, or an epilogue. */");
         any = true;
         if (size.epilogue)
             emit_line(e, "MLP_PRODUCT_THEN%s(%s, %" PRId64 ", %" PRId64 ", %" PRId64 ", %s)", together,
