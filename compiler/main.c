@@ -367,13 +367,11 @@ static enum exit_status compile(struct compilation *c)
 
 int main(int argc, char **argv)
 {
-    struct compilation compilation = {0};
+    struct compilation compilation = {.arena = arena_new()};
     bool done;
-    enum exit_status status = options_parse(argc, argv, &compilation.options, &done);
-    if (status != EXIT_DONE || done)
-        return (int)status;
-    compilation.arena = arena_new();
-    status = compile(&compilation);
+    enum exit_status status = options_parse(compilation.arena, argc, argv, &compilation.options, &done);
+    if (status == EXIT_DONE && !done)
+        status = compile(&compilation);
     if (compilation.weights)
         weights_close(compilation.weights);
     arena_free(compilation.arena);

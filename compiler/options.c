@@ -34,7 +34,9 @@ static const char help[] =
     "  --dot                    prints the graph for Graphviz\n"
     "  --explain                says for each step what was fused into it, and why no more\n"
     "  -M, -MD                  prints prerequisites for make; -MD writes them beside the output\n"
-    "  -MF FILE, -MT TARGET     where -M and -MD write them; their target\n"
+    "  -MF FILE                 where -M and -MD write them\n"
+    "  -MT TARGET, -MQ TARGET   what they are for; -MQ quotes it for make\n"
+    "  -MP                      a rule without prerequisites for each file but the spec, so that they may go away\n"
     "  -Werror                  warnings are errors\n"
     "  --color=auto|always|never\n"
     "  --version, --help, -h\n"
@@ -232,7 +234,7 @@ static int parse_valued(struct options *options, char **argv, int *at)
 static int parse_flag(struct options *options, const char *argument)
 {
     static const char *const flags[] = {"--exe", "--lib", "--check", "-M", "--dot", "--explain",
-                                        "--locked", "-MD", "-Werror", "--static", "--no-static", NULL};
+                                        "--locked", "-MD", "-Werror", "--static", "--no-static", "-MP", NULL};
     switch (index_of(argument, flags)) {
     case 0:
         return (int)set_mode(options, MODE_PROGRAM);
@@ -260,34 +262,44 @@ static int parse_flag(struct options *options, const char *argument)
         return (int)set_linking(options, LINK_STATIC);
     case 10:
         return (int)set_linking(options, LINK_DYNAMIC);
+    case 11:
+        options->depfile_phony = true;
+        return EXIT_DONE;
     default:
         return -1;
     }
 }
 
-/* Options whose value is the next argument: where it goes, or NULL. */
-static const char **next_argument(struct options *options, const char *argument)
+/* Options whose value is the next argument, for make's also the rest of this one, as gcc has it; -1 if it is none. */
+static int parse_short(struct arena *arena, struct options *options, char **argv, int *at)
 {
-    if (!strcmp(argument, "-o"))
-        return &options->output;
-    if (!strcmp(argument, "-MF"))
-        return &options->depfile_path;
-    if (!strcmp(argument, "-MT"))
-        return &options->depfile_target;
-    return NULL;
-}
-
-static enum exit_status parse_one(struct options *options, char **argv, int *at)
-{
+    static const char *const names[] = {"-o", "-MF", "-MT", "-MQ", NULL};
     const char *argument = argv[*at];
-    const char **next = next_argument(options, argument);
-    if (next) {
-        if (!argv[*at + 1] || !*argv[*at + 1])
-            return wrong("%s needs a value", argument);
-        *next = argv[++*at];
+    for (int i = 0; names[i]; i++) {
+        size_t length = strlen(names[i]);
+        if (strncmp(argument, names[i], length) || (i == 0 && argument[length]))
+            continue;
+        const char *value = argument[length] ? argument + length : argv[*at + 1];
+        if (!value || !*value)
+            return (int)wrong("%s needs a value", names[i]);
+        *at += !argument[length];
+        if (i == 0)
+            options->output = value;
+        else if (i == 1)
+            options->depfile_path = value;
+        else
+            VEC_PUSH(arena, &options->depfile_targets, ((struct depfile_target){.name = value, .quote = i == 3}));
         return EXIT_DONE;
     }
-    int status = parse_flag(options, argument);
+    return -1;
+}
+
+static enum exit_status parse_one(struct arena *arena, struct options *options, char **argv, int *at)
+{
+    const char *argument = argv[*at];
+    int status = parse_short(arena, options, argv, at);
+    if (status < 0)
+        status = parse_flag(options, argument);
     if (status < 0)
         status = parse_valued(options, argv, at);
     if (status >= 0)
@@ -316,14 +328,15 @@ static enum exit_status check_together(const struct options *options)
         return wrong("--threads is for --target=cpu");
     if (options->embed && options->external)
         return wrong("--weights=embed and --weights=external exclude each other");
-    if ((options->depfile_path || options->depfile_target) && !options->depfile && !options->dependencies)
-        return wrong("-MF and -MT need -M or -MD");
+    if ((options->depfile_path || options->depfile_targets.count || options->depfile_phony) && !options->depfile &&
+        !options->dependencies)
+        return wrong("-MF, -MT, -MQ and -MP need -M or -MD");
     if ((options->depfile || options->dependencies) && (options->mode == MODE_CHECK || options->mode == MODE_DUMP))
         return wrong("-M and -MD are about outputs, %s writes none", mode_text[options->mode]);
     return EXIT_DONE;
 }
 
-enum exit_status options_parse(int argc, char **argv, struct options *options, bool *done)
+enum exit_status options_parse(struct arena *arena, int argc, char **argv, struct options *options, bool *done)
 {
     *options = (struct options){.target = TARGET_CUDA, .cpu_levels = 1u << 1 | 1u << 3, .threads = 1};
     *done = false;
@@ -338,7 +351,7 @@ enum exit_status options_parse(int argc, char **argv, struct options *options, b
         }
     }
     for (int i = 1; i < argc; i++) {
-        enum exit_status status = parse_one(options, argv, &i);
+        enum exit_status status = parse_one(arena, options, argv, &i);
         if (status != EXIT_DONE)
             return status;
     }

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "arena.h"
 #include "diag.h"
 #include "plan.h"
 
@@ -32,6 +33,12 @@ enum linking {
     LINK_STATIC, LINK_DYNAMIC,
 };
 
+/* A target of the rule for make: -MT gives it as it stands, -MQ as a name, which the rule quotes. */
+struct depfile_target {
+    const char *name;
+    bool quote;
+};
+
 struct options {
     const char *input;              /* "-": standard input */
     const char *output;             /* -o; NULL: the default of the mode */
@@ -51,12 +58,13 @@ struct options {
     bool dependencies;              /* -M: a rule for make instead of an output */
     bool depfile;                   /* -MD: beside it */
     const char *depfile_path;       /* -MF */
-    const char *depfile_target;     /* -MT */
+    bool depfile_phony;             /* -MP: a rule without prerequisites for each file but the spec */
+    VEC(struct depfile_target) depfile_targets; /* -MT, -MQ */
     bool warnings_are_errors;
     enum diag_color color;
 };
 
 /* EXIT_DONE with *done set after --help and --version; EXIT_COMMAND_LINE after a message. */
-enum exit_status options_parse(int argc, char **argv, struct options *options, bool *done);
+enum exit_status options_parse(struct arena *arena, int argc, char **argv, struct options *options, bool *done);
 
 #endif

@@ -177,9 +177,6 @@ status "no such target" 2 "$mlpc" --target=gpu digits.mlp
 says "no such target" 'it is one of cpu, cuda'
 status "two modes" 2 "$mlpc" --exe --lib digits.mlp
 says "two modes" '--exe and --lib exclude each other'
-check "-M for a program" bash -c '"$1" -M --exe --target=cpu -o prog digits.mlp | grep -qx "prog: digits.mlp digits.safetensors"' - "$mlpc"
-check "-MD of standard input names the weights alone" bash -c \
-    '"$1" --target=cpu -MD -MF stdin.d -o stdin - <digits.mlp && grep -qx "stdin/digits.c: digits.safetensors" stdin.d' - "$mlpc"
 sed '/weights/d' digits.mlp >bare.mlp
 check "a network without weights" "$mlpc" --target=cpu --check bare.mlp
 status "nothing to embed" 1 "$mlpc" --target=cpu --weights=embed --check bare.mlp
