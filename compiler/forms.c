@@ -18,6 +18,11 @@ bool forms_emit(const struct plan *plan, enum form form)
     return any;
 }
 
+bool forms_run(const struct plan *plan, const struct product *product)
+{
+    return plan->forms[product->batch].chosen == FORM_STEPS;
+}
+
 /* ---- Choosing ---- */
 
 /* Measured on an H200, against tuned steps: few rows win as long as their number does not multiply the work on weights

@@ -12,5 +12,7 @@ void forms_choose(struct plan *plan, enum whole whole);
 const char *form_name(enum form form);
 /* Whether any batch size has this form in the output. */
 bool forms_emit(const struct plan *plan, enum form form);
+/* Whether runs take the product: those of a batch size that is one kernel are there for tools alone. */
+bool forms_run(const struct plan *plan, const struct product *product);
 
 #endif

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "forms.h"
 #include "plan_file.h"
 
 /* ---- Entries that this network needs ---- */
@@ -93,10 +94,16 @@ bool locks_read(struct plan *plan, const char *path, const char *text, size_t le
     return good;
 }
 
-size_t locks_missing(const struct plan *plan)
+size_t locks_wanted(const struct plan *plan, size_t *missing)
 {
-    size_t missing = 0;
-    for (size_t i = 0; i < plan->products.count; i++)
-        missing += plan->products.at[i].lock_count == 0;
-    return missing;
+    size_t wanted = 0;
+    *missing = 0;
+    for (size_t i = 0; i < plan->products.count; i++) {
+        const struct product *product = &plan->products.at[i];
+        if (!forms_run(plan, product))
+            continue;
+        wanted++;
+        *missing += product->lock_count == 0;
+    }
+    return wanted;
 }

@@ -300,20 +300,21 @@ static enum exit_status read_locks(const struct compilation *c)
     return locks_read(c->plan, path, text, length) ? EXIT_DONE : EXIT_USER;
 }
 
-/* --locked: every product must have a plan. Without it, that some have none is worth a word where a file was given. */
+/* --locked: every product that runs take must have a plan. Without it, that some have none is worth a word where a file
+ * was given. */
 static bool check_locked(const struct compilation *c)
 {
     const struct plan *plan = c->plan;
-    size_t missing = locks_missing(plan);
+    size_t missing, wanted = locks_wanted(plan, &missing);
     if (missing && !c->options.locked && c->options.plan)
         fprintf(stderr, "mlpc: note: '%s' has no plan for %zu of %zu products: cuBLASLt's heuristic will choose theirs "
-                        "when the program starts\n", c->options.plan, missing, plan->products.count);
+                        "when the program starts\n", c->options.plan, missing, wanted);
     if (!missing || !c->options.locked)
         return true;
     for (size_t i = 0; i < plan->products.count; i++) {
         const struct product *product = &plan->products.at[i];
         const struct step *step = &plan->steps.at[product->step];
-        if (!product->lock_count)
+        if (!product->lock_count && forms_run(plan, product))
             fprintf(stderr, "%s:%d: error: no plan for the product of '%s', %" PRId64 " rows: %s\n", c->source.path,
                     step->line, step->name, product->rows, product->text);
     }

@@ -98,6 +98,7 @@ struct step {
 /* A product at one batch size (CUDA). */
 struct product {
     int step;
+    int batch;                      /* of plan.batches */
     int64_t rows;
     const char *text;               /* sizes, types and places: all that a tuned plan depends on */
     size_t first_lock, lock_count;  /* its tuned plans, of plan.locks */

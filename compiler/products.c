@@ -115,7 +115,7 @@ void products_list(struct plan *plan)
     for (int b = 0; b < plan->batch_count; b++) {
         for (int i = 0; (size_t)i < plan->steps.count; i++) {
             const struct step *step = &plan->steps.at[i];
-            struct product product = {.step = i, .rows = plan->batches[b]};
+            struct product product = {.step = i, .batch = b, .rows = plan->batches[b]};
             if (!step->product)
                 continue;
             product.text = product_text(plan, step, product.rows);

@@ -245,9 +245,11 @@ mlp_status mlp_gemm_choose_first(mlp_cuda *cuda, const mlp_gemm *gemm, mlp_gemm_
 /* ---- The three calls ---- */
 
 /* A locked plan needs no question to the heuristic. */
-static mlp_status open_gemm(mlp_cuda *cuda, const mlp_gemm *gemm, const mlp_plan_device *here, mlp_gemm_plan *plan)
+static mlp_status open_gemm(mlp_cuda *cuda, size_t index, const mlp_plan_device *here)
 {
-    MLP_TRY(mlp_gemm_locked(cuda, gemm, here, plan));
+    const mlp_gemm *gemm = &cuda->config->gemms[index];
+    mlp_gemm_plan *plan = &cuda->config->plans[index];
+    MLP_TRY(mlp_gemm_locked(cuda, gemm, here, cuda->locked && mlp_cuda_takes(cuda->config, index), plan));
     return plan->state == MLP_PLAN_LOCKED ? MLP_OK : mlp_gemm_choose_first(cuda, gemm, plan);
 }
 
@@ -273,7 +275,7 @@ static mlp_status gemms_open(mlp_cuda *cuda)
     if (any_plan(config) || cuda->locked)
         MLP_TRY(mlp_gemm_here(cuda, name, &here));
     for (size_t i = 0; i < config->gemm_count; i++)
-        MLP_TRY(open_gemm(cuda, &config->gemms[i], &here, &config->plans[i]));
+        MLP_TRY(open_gemm(cuda, i, &here));
     return MLP_OK;
 }
 

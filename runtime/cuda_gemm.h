@@ -50,8 +50,9 @@ mlp_status mlp_gemm_launch(mlp_cuda *cuda, const mlp_gemm *gemm, mlp_gemm_plan *
 mlp_status mlp_gemm_here(mlp_cuda *cuda, char *name, mlp_plan_device *here);
 
 /* The locked plan for this product here, ready in `plan` with state MLP_PLAN_LOCKED; else plan->state says why there
- * is none. Fails only where the network insists on its plans. */
-mlp_status mlp_gemm_locked(mlp_cuda *cuda, const mlp_gemm *gemm, const mlp_plan_device *here, mlp_gemm_plan *plan);
+ * is none, and is an error where the network insists on it. */
+mlp_status mlp_gemm_locked(mlp_cuda *cuda, const mlp_gemm *gemm, const mlp_plan_device *here, int insists,
+                           mlp_gemm_plan *plan);
 
 /* What mlp_model.describe_plan says of a product. */
 mlp_status mlp_gemm_tell(mlp_cuda *cuda, size_t gemm, mlp_plan_info *info);

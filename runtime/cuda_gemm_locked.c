@@ -153,12 +153,13 @@ static mlp_status insist(mlp_cuda *cuda, const mlp_gemm *gemm, const mlp_plan_de
                     here->multiprocessors, found / 10000, found / 100 % 100, found % 100);
 }
 
-mlp_status mlp_gemm_locked(mlp_cuda *cuda, const mlp_gemm *gemm, const mlp_plan_device *here, mlp_gemm_plan *plan)
+mlp_status mlp_gemm_locked(mlp_cuda *cuda, const mlp_gemm *gemm, const mlp_plan_device *here, int insists,
+                           mlp_gemm_plan *plan)
 {
     plan->locked = find_plan(gemm, here);
     MLP_TRY(mlp_gemm_describe(cuda, gemm, plan->locked && plan->locked->apart, plan));
     plan->state = judge(cuda, gemm, here, plan);
-    if (plan->state == MLP_PLAN_LOCKED || !cuda->locked)
+    if (plan->state == MLP_PLAN_LOCKED || !insists)
         return MLP_OK;
     return insist(cuda, gemm, here, plan);
 }

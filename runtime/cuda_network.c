@@ -218,6 +218,11 @@ mlp_status mlp_cuda_queue(mlp_cuda *cuda, size_t index)
     return config->gemm_calls->run(cuda, cuda->batch * (config->gemm_count / config->batch_count) + step->gemm);
 }
 
+int mlp_cuda_takes(const mlp_cuda_config *config, size_t gemm)
+{
+    return config->batches[gemm / (config->gemm_count / config->batch_count)].form == MLP_FORM_STEPS;
+}
+
 mlp_status mlp_cuda_capture(mlp_cuda *cuda, size_t step, size_t repeats, void **graph)
 {
     cudaGraph_t captured = NULL;

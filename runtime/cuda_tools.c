@@ -112,7 +112,8 @@ static void describe_network(const mlp_cuda_config *config, mlp_device_info *inf
     info->arena_static = config->find_arena != NULL;
     info->workspace_bytes = config->workspace_bytes;
     info->staging_bytes = config->staging_bytes;
-    info->products = config->gemm_count;
+    for (size_t i = 0; i < config->gemm_count; i++)
+        info->products += (size_t)mlp_cuda_takes(config, i);
 }
 
 static mlp_status describe_device(mlp_cuda *cuda, mlp_device_info *info)
@@ -127,7 +128,7 @@ static mlp_status describe_device(mlp_cuda *cuda, mlp_device_info *info)
     if (cuda->config->gemm_calls)
         info->library = cuda->config->gemm_calls->version();
     for (size_t i = 0; i < cuda->config->gemm_count; i++)
-        info->plans[cuda->config->plans[i].state]++;
+        info->plans[cuda->config->plans[i].state] += (size_t)mlp_cuda_takes(cuda->config, i);
     return MLP_OK;
 }
 

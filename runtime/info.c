@@ -120,7 +120,7 @@ static void print_plans(const mlp_model *model, const mlp_device_info *device)
     }
     printf("\n\n%10s  step  plan\n", "rows");
     for (size_t i = 0; i < model->batch_count; i++) {
-        for (size_t j = 0; j < model->step_count; j++)
+        for (size_t j = 0; j < model->step_count && model->forms[i] == MLP_FORM_STEPS; j++)
             print_plan(model, i, j);
     }
 }

@@ -199,6 +199,8 @@ mlp_status mlp_cuda_tune(mlp_cuda *cuda, const struct mlp_tuning *tuning);
 
 /* Queues a step of the batch size at hand, or, where `step` is the number of steps, a whole run. */
 mlp_status mlp_cuda_queue(mlp_cuda *cuda, size_t step);
+/* Whether runs take this product: those of a batch size that is one kernel are there for tools alone. */
+int mlp_cuda_takes(const mlp_cuda_config *config, size_t gemm);
 /* Records that as a cudaGraph_t instead, so many times in a row. */
 mlp_status mlp_cuda_capture(mlp_cuda *cuda, size_t step, size_t repeats, void **graph);
 

@@ -198,7 +198,7 @@ typedef struct mlp_device_info {
     int arena_static;               /* an array of the program; else init allocates it */
     size_t workspace_bytes;         /* of the products */
     size_t staging_bytes;           /* pinned host memory */
-    size_t products;                /* of all batch sizes together */
+    size_t products;                /* that runs take, of all batch sizes together */
     /* The rest is known from init on. */
     char name[256];
     int device, multiprocessors;

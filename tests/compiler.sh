@@ -214,7 +214,11 @@ for name in assert stdint string math mlp_cpu mlp_runtime step_0 at_y features; 
     check "a model named $name" "$mlpc" --exe --target=cpu --random-weights=1 -o named named.mlp
     check "a model named $name runs" ./named --verify
 done
-status "no locked plan" 4 "$mlpc" --target=cuda --locked -o locked digits.mlp
+status "no locked plan" 4 "$mlpc" --target=cuda --whole=never --locked -o locked digits.mlp
+says "no locked plan for one row" "digits.mlp:7: error: no plan for the product of 'h1', 1 row"
+status "no locked plan beside a kernel" 4 "$mlpc" --target=cuda --whole=few --locked -o locked digits.mlp
+says "no locked plan beside a kernel: for the other rows" "digits.mlp:7: error: no plan for the product of 'h1', 360 rows"
+[ "$(wc -l <"$scratch/said")" = 3 ] && pass || fail "no locked plan beside a kernel, which needs none: $(cat "$scratch/said")"
 
 # ---- Whole networks in one kernel ----
 status "a form that is none" 2 "$mlpc" --whole=one -o whole digits.mlp

@@ -457,6 +457,15 @@ check "one entry fewer: build" remade some layers
 check "one entry fewer: --info" some/program --info
 says "one entry fewer: --info counts" '^plans  *5 locked; 3 by'
 
+# As if 3 rows were one kernel: no run takes their products, which are there for tools.
+status "one entry fewer, a kernel" 0 emit kernel layers.mlp --plan=fewer.plan
+sed -i 's/rows = 3, .form = MLP_FORM_STEPS, .forms = {forward_b3, NULL, NULL}/rows = 3, .form = MLP_FORM_FEW, .forms = {forward_b3, NULL, forward_b3}/' kernel/layers.c
+check "one entry fewer, a kernel: build" remade kernel layers
+check "one entry fewer, a kernel: --locked" kernel/program --locked x=x.npy y=kernel_y.npy z=kernel_z.npy
+check "one entry fewer, a kernel: --info" kernel/program --info
+says "one entry fewer, a kernel: --info counts" '^plans  *4 locked; 0 by'
+counted "one entry fewer, a kernel: --info lists the plans of one row" 4 '^  *1  *[1-4]  locked '
+
 # ---- mlpc: plan files that cannot be read ----
 # spoilt NAME LINE: bad.plan is wrong in that line
 spoilt() {

@@ -63,8 +63,9 @@ static float get(const struct number_type *type, const void *row, size_t column)
 
 static mlp_gemm gemm;
 static mlp_gemm_plan plan;
-static mlp_cuda_config config = {.gemms = &gemm, .plans = &plan, .gemm_count = 1, .gemm_calls = &mlp_gemms,
-                                 .batch_count = 1, .workspace_bytes = WORKSPACE};
+static const mlp_cuda_batch steps = {.form = MLP_FORM_STEPS};
+static mlp_cuda_config config = {.batches = &steps, .batch_count = 1, .gemms = &gemm, .plans = &plan, .gemm_count = 1,
+                                 .gemm_calls = &mlp_gemms, .workspace_bytes = WORKSPACE};
 static mlp_cuda network = {.config = &config};
 static unsigned char *host;         /* as large as A, B or D, whichever is largest */
 
