@@ -1,0 +1,58 @@
+# Completion of mlpc's command line for bash.
+
+# Files with an ending, and folders on the way to them.
+_mlpc_files()
+{
+    compopt -o filenames 2>/dev/null
+    mapfile -t COMPREPLY < <((compgen -f -X "!*$2" -- "$1"; compgen -d -- "$1") | sort -u)
+}
+
+_mlpc_words()
+{
+    mapfile -t COMPREPLY < <(compgen -W "$2" -- "$1")
+}
+
+# The last of a list of words between commas.
+_mlpc_list()
+{
+    local before=
+    [[ $1 == *,* ]] && before=${1%,*},
+    mapfile -t COMPREPLY < <(compgen -P "$before" -W "$2" -- "${1##*,}")
+}
+
+_mlpc()
+{
+    local word=${COMP_WORDS[COMP_CWORD]} option=${COMP_WORDS[COMP_CWORD - 1]}
+    COMPREPLY=()
+    if [[ $word == "=" ]]; then         # bash has split --name=value
+        word=
+    elif [[ $option == "=" ]]; then
+        option=${COMP_WORDS[COMP_CWORD - 2]}
+    fi
+    case $option in
+    --target) _mlpc_words "$word" "cuda cpu" ;;
+    --cpu) _mlpc_list "$word" "x86-64 x86-64-v2 x86-64-v3 x86-64-v4 v2 v3 v4 native" ;;
+    --whole) _mlpc_words "$word" "auto never rows few all" ;;
+    --dump) _mlpc_words "$word" "ast graph fused plan memory" ;;
+    --color) _mlpc_words "$word" "auto always never" ;;
+    --weights)
+        _mlpc_files "$word" .safetensors
+        mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -W "embed external" -- "$word")
+        ;;
+    --plan) _mlpc_files "$word" .plan ;;
+    -o | -MF) _mlpc_files "$word" "" ;;
+    --threads | --random-weights | -MT | -MQ) ;;
+    *)
+        if [[ $word == -* ]]; then
+            _mlpc_words "$word" "-o --exe --lib --static --no-static --target= --cpu= --threads= --weights=
+                --random-weights= --plan= --locked --whole= --check --dump= --dot --explain -M -MD -MF -MT -MQ -MP
+                -Werror --color= --version --help -h"
+            [[ ${#COMPREPLY[@]} == 1 && ${COMPREPLY[0]} == *= ]] && compopt -o nospace 2>/dev/null
+        else
+            _mlpc_files "$word" .mlp
+        fi
+        ;;
+    esac
+}
+
+complete -F _mlpc mlpc

@@ -1,0 +1,107 @@
+#!/usr/bin/env bash
+# Every option of the compiler, with its values, is in mlpc --help, in the manual page and in both completion files, and
+# nothing else is. Completes command lines in bash. options.sh BUILD
+cd "$(dirname "$0")/.." || exit 1
+. tests/lib.sh
+mlpc=$1/mlpc
+manual=compiler/mlpc.1
+bash_completion=compiler/completion/mlpc.bash
+zsh_completion=compiler/completion/_mlpc
+option='--?[A-Za-z][A-Za-z-]*'
+
+# The options at the beginning of help's lines, without what is said about them.
+"$mlpc" --help | sed -n 's/^  \(-.*\)/\1/p' | sed 's/   *.*//' >"$scratch/table"
+grep -oE -- "(^|[ ,])$option" "$scratch/table" | tr -d ' ,' | sort -u >"$scratch/help"
+
+# same PLACE: the options read here are those of help
+same() {
+    local missing extra
+    sort -u >"$scratch/here"
+    missing=$(comm -23 "$scratch/help" "$scratch/here" | tr '\n' ' ')
+    extra=$(comm -13 "$scratch/help" "$scratch/here" | tr '\n' ' ')
+    if [ -z "$missing$extra" ]; then
+        pass
+        return
+    fi
+    [ -z "$missing" ] || fail "$1 lacks ${missing}(compare mlpc --help)"
+    [ -z "$extra" ] || fail "$1 has ${extra}which mlpc --help has not"
+}
+check "help has options" test "$(wc -l <"$scratch/help")" -gt 20
+same compiler/options.c < <(echo --help; grep -oE "\"$option\"" compiler/options.c | tr -d '"')
+same $manual < <(sed -n '/^\.Sh DESCRIPTION/,/^\.Sh LANGUAGE/p' $manual | sed -n 's/^\.It \(Fl\)/\1/p' |
+    grep -oE 'Fl [A-Za-z-]+' | sed 's/Fl /-/')
+same $zsh_completion < <(grep -oE -- "[])}*\",'{]$option" $zsh_completion | grep -oE -- "$option")
+
+# ---- Completion in bash ----
+. $bash_completion
+# complete_line LINE: what is offered at the end of a line, sorted, a word each line. As bash splits it: at blanks, and at
+# an equals sign, which is a word.
+complete_line() {
+    local line=${1//=/ = }
+    read -ra COMP_WORDS <<<"$line"
+    [[ $1 == *" " ]] && COMP_WORDS+=("")
+    COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+    _mlpc mlpc 2>/dev/null
+    printf '%s\n' "${COMPREPLY[@]}" | sort
+}
+# completes LINE WORD...
+completes() {
+    local line=$1 got expected
+    shift
+    got=$(complete_line "$line")
+    expected=$(printf '%s\n' "$@" | sort)
+    if [ "$got" = "$expected" ]; then pass; else fail "'$line' is completed to:" $got; fi
+}
+same $bash_completion < <(complete_line "mlpc -" | sed 's/=$//')
+
+# Values that help lists: --name=a|b|c
+while IFS='=' read -r name values; do
+    IFS='|' read -ra words <<<"$values"
+    completes "mlpc $name=" "${words[@]}"
+    completes "mlpc $name " "${words[@]}"
+    check "$manual: $name=$values" grep -qx "\.It Fl ${name#-} Ns = Ns Cm ${values//|/ | }" $manual
+    check "$zsh_completion: $name=$values" grep -q -- "$name=\[.*:(${words[*]})" $zsh_completion
+done < <(grep -oE -- '--[a-z-]+=[a-z]+\|[a-z|]+' "$scratch/table")
+
+mkdir "$scratch/place"
+cd "$scratch/place" || exit 1
+mkdir nets
+touch digits.mlp net.safetensors h200.plan notes.txt nets/deep.mlp
+completes "mlpc " digits.mlp nets
+completes "mlpc nets/" nets/deep.mlp
+completes "mlpc --exe -" $(complete_line "mlpc -")
+completes "mlpc --th" --threads=
+completes "mlpc --target=cp" cpu
+completes "mlpc digits.mlp --target c" cpu cuda
+completes "mlpc --cpu=v3,v" v3,v2 v3,v3 v3,v4
+completes "mlpc --weights=" embed external net.safetensors nets
+completes "mlpc --weights=e" embed external
+completes "mlpc --plan=" h200.plan nets
+completes "mlpc -o n" net.safetensors nets notes.txt
+completes "mlpc --threads=" ""
+cd "$OLDPWD" || exit 1
+
+# ---- Completion in zsh ----
+if command -v zsh >/dev/null; then
+    check "$zsh_completion is zsh" zsh -n $zsh_completion
+else
+    skip "$zsh_completion is zsh: there is no zsh"
+fi
+
+# ---- The manual page ----
+if command -v mandoc >/dev/null; then
+    check "mandoc finds nothing in $manual" mandoc -Tlint -W warning $manual
+else
+    skip "mandoc finds nothing in $manual: there is no mandoc"
+fi
+if command -v groff >/dev/null; then
+    check "groff finds nothing in $manual" bash -c '[ -z "$(groff -mandoc -ww -Tutf8 "$1" 2>&1 >/dev/null)" ]' - $manual
+else
+    skip "groff finds nothing in $manual: there is no groff"
+fi
+sed -n '/^\.Sh LANGUAGE/,/^\.Ed/p' $manual | sed -n '/^\.Bd/,/^\.Ed/{/^\./!p}' >"$scratch/spec.mlp"
+check "the spec of $manual" "$mlpc" --check -Werror --random-weights=1 "$scratch/spec.mlp"
+for function in $(sed -nE 's/^    SIMPLE\("([a-z0-9_]+)".*/\1/p; s/^    \{"([a-z0-9_]+)", "\1\(.*/\1/p' compiler/functions.c); do
+    check "$manual has the function $function" grep -qE "^\.Li (.* )?$function\>" $manual
+done
+finish options
