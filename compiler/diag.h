@@ -1,6 +1,6 @@
 /* Messages about the user's input. A message is recorded first and printed at the end of a pass, in the order of
- * the source: `path:line:col: error: text [slug]`, the source line, a caret under the span, then its notes in the
- * same form. Spans are byte offsets; line and column exist only in print.
+ * the source: `path:line:col: error: text [slug]`, the source line, a caret under the span, what to write instead where
+ * that is known, then its notes in the same form. Spans are byte offsets; line and column exist only in print.
  *
  * Three kinds are never mixed: the user's mistake (these), the environment's failure (diag_environment: exit 3),
  * our bug (an assert). */
@@ -27,32 +27,50 @@ struct source {
 enum diag_slug {
 #define DIAG(name, slug) DIAG_##name,
 #include "diag.def"
-#undef DIAG
+    DIAG_COUNT
 };
 
 enum diag_color { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
 
+/* What the command line says about messages. Zeros are what holds unless told; settings are 1, -1 (no) or 0 (untold). */
+struct diag_options {
+    enum diag_color color;
+    bool limited;                   /* by --error-limit */
+    size_t limit;                   /* errors shown, and warnings; 0: all */
+    int all;                        /* -Wall */
+    bool warnings_are_errors;       /* -Werror */
+    signed char shown[DIAG_COUNT], fatal[DIAG_COUNT];   /* one warning: -WNAME, -Werror=NAME */
+};
+
 struct diags;
 
-struct diags *diags_new(struct arena *arena, const struct source *source);
+/* Both are read when messages come, not before. */
+struct diags *diags_new(struct arena *arena, const struct source *source, const struct diag_options *options);
 
 /* A new message at `span`. Formats must not end in a newline. */
 void diag_error(struct diags *diags, enum diag_slug slug, struct span span, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+/* The same where the warning is shown; else nothing happens, and notes and fixes that follow are dropped. */
 void diag_warning(struct diags *diags, enum diag_slug slug, struct span span, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+/* Whether it is: for what is costly to find out. */
+bool diag_warns(const struct diags *diags, enum diag_slug slug);
 /* A second place for the newest message. */
 void diag_note(struct diags *diags, struct span span, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* What would mend the newest message: this text in the place of the span, which may be empty, as may be the text. Several
+ * belong together; they come in the order of the source. */
+void diag_fix(struct diags *diags, struct span span, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* The environment failed (a file, a tool, the disk): `where` is a span or NULL. Marks exit status 3. */
 void diag_environment(struct diags *diags, const struct span *where, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Warnings turn into errors. */
-void diags_warnings_are_errors(struct diags *diags);
+/* Whether the source has this text there. */
+bool diag_reads(const struct diags *diags, struct span span, const char *text);
 
-/* Prints what has been recorded since the last call (at most 20 errors, then how many more there are). */
-void diags_print(struct diags *diags, FILE *to, enum diag_color color);
+/* Prints what has been recorded since the last call (at most 20 errors unless told, then how many more there are). */
+void diags_print(struct diags *diags, FILE *to);
 
 /* EXIT_DONE, EXIT_USER or EXIT_ENVIRONMENT, by what has been recorded so far. */
 enum exit_status diags_status(const struct diags *diags);

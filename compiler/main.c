@@ -346,15 +346,13 @@ static enum exit_status compile(struct compilation *c)
     c->source.text = input_read(c->arena, c->options.input, &c->source.length);
     if (!c->source.text)
         return EXIT_ENVIRONMENT;
-    c->diags = diags_new(c->arena, &c->source);
-    if (c->options.warnings_are_errors)
-        diags_warnings_are_errors(c->diags);
+    c->diags = diags_new(c->arena, &c->source, &c->options.messages);
     bool done = front_end(c);
     if (done && c->graph) {
         middle_end(c);
         done = open_weights(c) && back_end(c) && pack_weights(c);
     }
-    diags_print(c->diags, stderr, c->options.color);
+    diags_print(c->diags, stderr);
     enum exit_status status = done ? read_locks(c) : diags_status(c->diags);
     if (!done || status != EXIT_DONE)
         return status;

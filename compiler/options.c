@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "version.h"
+#include "warnings.h"
 
 static const char help[] =
     "usage: mlpc [options] FILE.mlp        (- reads standard input)\n"
@@ -37,7 +38,9 @@ static const char help[] =
     "  -MF FILE                 where -M and -MD write them\n"
     "  -MT TARGET, -MQ TARGET   what they are for; -MQ quotes it for make\n"
     "  -MP                      a rule without prerequisites for each file but the spec, so that they may go away\n"
-    "  -Werror                  warnings are errors\n"
+    "  -Wall, -WNAME, -Wno-NAME   shows all warnings, this one, or not this one\n"
+    "  -Werror, -Werror=NAME    warnings are errors, or this one is; -Wno-error=NAME: this one is none\n"
+    "  --error-limit=N          shows at most N errors, and N warnings (default 20; 0: all)\n"
     "  --color=auto|always|never\n"
     "  --version, --help, -h\n"
     "\n"
@@ -153,6 +156,25 @@ static enum exit_status parse_threads(struct options *options, const char *text)
     return EXIT_DONE;
 }
 
+static enum exit_status parse_limit(struct options *options, const char *text)
+{
+    char *end;
+    errno = 0;
+    unsigned long long limit = strtoull(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end || errno || limit > SIZE_MAX)
+        return wrong("--error-limit=%s: a number of errors, or 0 for all", text);
+    options->messages.limited = true;
+    options->messages.limit = (size_t)limit;
+    return EXIT_DONE;
+}
+
+/* -W... */
+static enum exit_status parse_warning(struct arena *arena, struct options *options, const char *text)
+{
+    const char *problem = warnings_set(&options->messages, arena, text);
+    return problem ? wrong("%s", problem) : EXIT_DONE;
+}
+
 /* "x86-64,v3", or native alone. */
 static enum exit_status parse_levels(struct options *options, const char *list)
 {
@@ -173,10 +195,10 @@ static enum exit_status parse_levels(struct options *options, const char *list)
     }
 }
 
-enum valued { TARGET, CPU, THREADS, DUMP, COLOR, WEIGHTS, RANDOM_WEIGHTS, WHOLE, PLAN };
+enum valued { TARGET, CPU, THREADS, DUMP, COLOR, ERROR_LIMIT, WEIGHTS, RANDOM_WEIGHTS, WHOLE, PLAN };
 
-static const char *const valued_names[] = {"--target", "--cpu", "--threads", "--dump", "--color", "--weights", "--random-weights",
-                                          "--whole",  "--plan", NULL};
+static const char *const valued_names[] = {"--target",  "--cpu",     "--threads",        "--dump",  "--color",
+                                          "--error-limit", "--weights", "--random-weights", "--whole", "--plan", NULL};
 
 static enum exit_status parse_value(struct options *options, enum valued option, const char *value)
 {
@@ -197,8 +219,10 @@ static enum exit_status parse_value(struct options *options, enum valued option,
         return status == EXIT_DONE ? set_dump(options, (enum dump)choice) : status;
     case COLOR:
         status = choose(name, value, colors, &choice);
-        options->color = (enum diag_color)choice;
+        options->messages.color = (enum diag_color)choice;
         return status;
+    case ERROR_LIMIT:
+        return parse_limit(options, value);
     case WEIGHTS:
         return parse_weights(options, value);
     case RANDOM_WEIGHTS:
@@ -234,7 +258,7 @@ static int parse_valued(struct options *options, char **argv, int *at)
 static int parse_flag(struct options *options, const char *argument)
 {
     static const char *const flags[] = {"--exe", "--lib", "--check", "-M", "--dot", "--explain",
-                                        "--locked", "-MD", "-Werror", "--static", "--no-static", "-MP", NULL};
+                                        "--locked", "-MD", "--static", "--no-static", "-MP", NULL};
     switch (index_of(argument, flags)) {
     case 0:
         return (int)set_mode(options, MODE_PROGRAM);
@@ -256,13 +280,10 @@ static int parse_flag(struct options *options, const char *argument)
         options->depfile = true;
         return EXIT_DONE;
     case 8:
-        options->warnings_are_errors = true;
-        return EXIT_DONE;
-    case 9:
         return (int)set_linking(options, LINK_STATIC);
-    case 10:
+    case 9:
         return (int)set_linking(options, LINK_DYNAMIC);
-    case 11:
+    case 10:
         options->depfile_phony = true;
         return EXIT_DONE;
     default:
@@ -297,6 +318,8 @@ static int parse_short(struct arena *arena, struct options *options, char **argv
 static enum exit_status parse_one(struct arena *arena, struct options *options, char **argv, int *at)
 {
     const char *argument = argv[*at];
+    if (!strncmp(argument, "-W", 2))
+        return parse_warning(arena, options, argument + 2);
     int status = parse_short(arena, options, argv, at);
     if (status < 0)
         status = parse_flag(options, argument);

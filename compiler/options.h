@@ -60,8 +60,7 @@ struct options {
     const char *depfile_path;       /* -MF */
     bool depfile_phony;             /* -MP: a rule without prerequisites for each file but the spec */
     VEC(struct depfile_target) depfile_targets; /* -MT, -MQ */
-    bool warnings_are_errors;
-    enum diag_color color;
+    struct diag_options messages;
 };
 
 /* EXIT_DONE with *done set after --help and --version; EXIT_COMMAND_LINE after a message. */

@@ -109,6 +109,18 @@ status "no colour" 1 "$mlpc" --target=cpu -o wrong wrong.mlp
 cp "$scratch/said" uncoloured
 check "no colour in a file" bash -c "grep -q error: uncoloured && ! grep -q '$(printf '\033')' uncoloured"
 
+# ---- How many ----
+{ echo 'model m { input x: f32[1];'; for i in $(seq 30); do echo "h$i = a$i;"; done; echo 'output y = x; }'; } >many.mlp
+errors_shown() { "$mlpc" --check "$@" many.mlp 2>&1 | grep -c ': error: '; }
+check "20 errors" test "$(errors_shown)" = 20
+check "--error-limit=3" test "$(errors_shown --error-limit=3)" = 3
+check "--error-limit=0" test "$(errors_shown --error-limit=0)" = 30
+status "--error-limit=3 counts the rest" 1 "$mlpc" --check --error-limit=3 many.mlp
+says "--error-limit=3 counts the rest" '^27 more errors$'
+for limit in few -1 ""; do
+    status "--error-limit=$limit" 2 "$mlpc" --check --error-limit=$limit many.mlp
+done
+
 # ---- Determinism ----
 mkdir -p one two/deeper/place
 cp digits.mlp digits.safetensors two/deeper/place
@@ -242,6 +254,18 @@ sed 's/output/unread = relu(h1);\n    output/' digits.mlp >warns.mlp
 status "a warning" 0 "$mlpc" --target=cpu -o warned warns.mlp
 says "a warning" 'warns.mlp:[0-9]*:[0-9]*: warning: .*unread'
 status "-Werror" 1 "$mlpc" --target=cpu -Werror -o werror warns.mlp
+says "-Werror" 'error: .*unread.* \[-Werror=unused-value\]'
+status "-Werror=NAME" 1 "$mlpc" --check -Werror=unused-value warns.mlp
+status "-Werror=NAME of another" 0 "$mlpc" --check -Werror=unused-input warns.mlp
+says "-Werror=NAME of another" 'warning: .*unread.* \[-Wunused-value\]'
+status "-Wno-error=NAME" 0 "$mlpc" --check -Wno-error=unused-value -Werror warns.mlp
+says "-Wno-error=NAME" 'warning: .*unread.* \[-Wunused-value\]'
+status "-Wno-NAME" 0 "$mlpc" --check -Wno-unused-value -Wall -Werror warns.mlp
+check "-Wno-NAME, whatever -Wall says: nothing" test ! -s "$scratch/said"
+status "-Wno-error" 0 "$mlpc" --check -Werror -Wno-error warns.mlp
+status "an unknown warning" 2 "$mlpc" --check -Wunused-valeu warns.mlp
+says "an unknown warning" "-Wunused-valeu: there is no warning 'unused-valeu'; did you mean 'unused-value'"
+status "an unknown warning, denied" 2 "$mlpc" --check -Wno-error=unused warns.mlp
 check "-Werror leaves nothing" bash -c '[ -z "$(ls -A werror 2>/dev/null)" ]'
 
 # ---- Size and time ----

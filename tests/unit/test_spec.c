@@ -21,8 +21,9 @@ struct compiled {
 
 static struct compiled compile(const char *text)
 {
+    static const struct diag_options usual;
     struct compiled c = {.arena = arena_new(), .source = {"test.mlp", text, strlen(text)}};
-    c.diags = diags_new(c.arena, &c.source);
+    c.diags = diags_new(c.arena, &c.source, &usual);
     struct spec *spec = parse_spec(c.arena, c.diags, &c.source);
     if (spec && check_spec(spec, c.arena, c.diags))
         c.graph = lower_spec(c.arena, spec, c.diags);

@@ -18,6 +18,8 @@
 static const struct source spec = {"unit.mlp", "model unit { }\nlinear norm row\n", 31};
 static const struct span span_of_linear = {15, 21}, span_of_norm = {22, 26}, span_of_row = {27, 30};
 
+static const struct diag_options uncoloured = {.color = COLOR_NEVER};
+
 static struct arena *arena;
 static struct diags *diags;
 static struct graph *graph;
@@ -26,7 +28,7 @@ static int begin(void **state)
 {
     (void)state;
     arena = arena_new();
-    diags = diags_new(arena, &spec);
+    diags = diags_new(arena, &spec, &uncoloured);
     graph = graph_new(arena);
     return 0;
 }
@@ -44,7 +46,7 @@ static const char *messages(void)
     char *text;
     size_t length;
     FILE *to = open_memstream(&text, &length);
-    diags_print(diags, to, COLOR_NEVER);
+    diags_print(diags, to);
     fclose(to);
     const char *copy = arena_copy(arena, text, length);
     free(text);
