@@ -59,6 +59,13 @@ static struct nearest find_nearest(struct checker *checker, const char *name,
     return nearest;
 }
 
+/* Where one name is nearer than all others, it is what to write. */
+static void fix_name(struct checker *checker, struct span span, const struct nearest *nearest)
+{
+    if (nearest_only(nearest))
+        diag_fix(checker->diags, span, "%s", nearest_only(nearest));
+}
+
 /* What Python writes for true and false. */
 static const char *find_truth(const char *name)
 {
@@ -74,10 +81,12 @@ static void fail_undefined(struct checker *checker, const struct name *name, str
     const char *truth = find_truth(name->text);
     if (truth) {
         FAIL(checker, UNDEFINED_NAME, span, "'%s' has no value here; did you mean '%s'?", name->text, truth);
+        diag_fix(checker->diags, span, "%s", truth);
         return;
     }
     FAIL(checker, UNDEFINED_NAME, span, "'%s' has no value here%s", name->text,
          alone ? ": a constant sees those above it" : nearest_text(checker->arena, &nearest));
+    fix_name(checker, span, &nearest);
 }
 
 static void check_name(struct checker *checker, const struct name *name, struct span span)
@@ -216,6 +225,8 @@ static void fail_keyword(struct checker *checker, const struct callee *callee, c
     else
         FAIL(checker, UNKNOWN_KEYWORD, keyword->span, "'%s' has no argument '%s'%s", function->name->text, text,
              nearest_text(checker->arena, &nearest));
+    if (!is_by_place(callee, text))
+        fix_name(checker, keyword->span, &nearest);
     note_usage(checker, callee, function->span);
 }
 
@@ -293,6 +304,8 @@ static void fail_function(struct checker *checker, const struct identifier *name
         nearest_offer(&nearest, functions[i].name);
     FAIL(checker, UNKNOWN_FUNCTION, name->span, "there is no function or block '%s'%s%s", name->name->text,
          advice ? ": " : "", advice ? advice : nearest_text(checker->arena, &nearest));
+    if (!advice)
+        fix_name(checker, name->span, &nearest);
 }
 
 /* A block hides the function of its name, in what stands below it. */
@@ -325,6 +338,12 @@ static bool lacks_quotes(const struct checker *checker, const struct callee *cal
     return kind == ARGUMENT_STRING || (kind == ARGUMENT_TRUTH_OR_STRING && !find_truth(arg->value->name->text));
 }
 
+static void fail_quotes(struct checker *checker, const char *name, struct span span)
+{
+    FAIL(checker, UNDEFINED_NAME, span, "'%s' has no value here; names of weights stand in quotes: \"%s\"", name, name);
+    diag_fix(checker->diags, span, "\"%s\"", name);
+}
+
 static void check_call(struct checker *checker, const struct expr *call)
 {
     struct callee callee = {.function = NULL};
@@ -333,9 +352,7 @@ static void check_call(struct checker *checker, const struct expr *call)
     for (size_t i = 0; i < call->call.args.list.count; i++) {
         const struct arg *arg = &call->call.args.list.at[i];
         if (lacks_quotes(checker, &callee, arg, i))
-            FAIL(checker, UNDEFINED_NAME, arg->value->span,
-                 "'%s' has no value here; names of weights stand in quotes: \"%s\"", arg->value->name->text,
-                 arg->value->name->text);
+            fail_quotes(checker, arg->value->name->text, arg->value->span);
         else
             check_expr(checker, arg->value);
     }
@@ -424,11 +441,13 @@ static const char *find_type(const char *name)
 static void fail_type(struct checker *checker, const struct identifier *type, bool of_model)
 {
     const char *meant = find_type(type->name->text);
-    if (meant && (of_model || strcmp(meant, "tf32")))
-        FAIL(checker, UNKNOWN_TYPE, type->span, "there is no type '%s'; did you mean '%s'?", type->name->text, meant);
-    else
+    if (!meant || (!of_model && !strcmp(meant, "tf32"))) {
         FAIL(checker, UNKNOWN_TYPE, type->span, "there is no type '%s': %s", type->name->text,
              of_model ? "models are f32, tf32, f16 or bf16" : "inputs and outputs are f32, f16 or bf16");
+        return;
+    }
+    FAIL(checker, UNKNOWN_TYPE, type->span, "there is no type '%s'; did you mean '%s'?", type->name->text, meant);
+    diag_fix(checker->diags, type->span, "%s", meant);
 }
 
 static void check_port_type(struct checker *checker, const struct identifier *type)

@@ -19,23 +19,27 @@ static bool is_same_letter(char a, char b)
     return tolower((unsigned char)a) == tolower((unsigned char)b);
 }
 
-/* Letters to insert, delete or replace, whatever their case; one row of the usual table at a time. */
+static int smaller(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+/* Letters to insert, delete, replace, or swap with the next, whatever their case; three rows of the usual table. */
 static int edit_distance(const char *a, int a_length, const char *b, int length)
 {
-    int row[LONGEST + 1];
+    int rows[3][LONGEST + 1];
     for (int j = 0; j <= length; j++)
-        row[j] = j;
+        rows[0][j] = j;
     for (int i = 1; i <= a_length; i++) {
-        int diagonal = row[0];
+        int *row = rows[i % 3], *above = rows[(i + 2) % 3], *higher = rows[(i + 1) % 3];
         row[0] = i;
         for (int j = 1; j <= length; j++) {
-            int replaced = diagonal + !is_same_letter(a[i - 1], b[j - 1]);
-            int other = 1 + (row[j] < row[j - 1] ? row[j] : row[j - 1]);
-            diagonal = row[j];
-            row[j] = replaced < other ? replaced : other;
+            row[j] = smaller(above[j - 1] + !is_same_letter(a[i - 1], b[j - 1]), 1 + smaller(above[j], row[j - 1]));
+            if (i > 1 && j > 1 && is_same_letter(a[i - 1], b[j - 2]) && is_same_letter(a[i - 2], b[j - 1]))
+                row[j] = smaller(row[j], higher[j - 2] + 1);
         }
     }
-    return row[length];
+    return rows[a_length % 3][length];
 }
 
 static bool ends_with_part(const char *name, const char *part)
@@ -88,8 +92,14 @@ void nearest_offer(struct nearest *nearest, const char *candidate)
 const char *nearest_text(struct arena *arena, const struct nearest *nearest)
 {
     const char *text = "";
-    const bool exact = nearest->count && !nearest->distance[0];     /* then others are no help */
-    for (int i = 0; i < nearest->count && !(exact && nearest->distance[i]); i++)
+    for (int i = 0; i < nearest->count && nearest->distance[i] == nearest->distance[0]; i++)
         text = arena_format(arena, "%s%s%s", text, i ? ", " : "; did you mean ", quote(arena, nearest->found[i]));
     return nearest->count ? arena_format(arena, "%s?", text) : text;
+}
+
+const char *nearest_only(const struct nearest *nearest)
+{
+    if (!nearest->count || (nearest->count > 1 && nearest->distance[0] == nearest->distance[1]))
+        return NULL;
+    return nearest->found[0];
 }

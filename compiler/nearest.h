@@ -16,7 +16,9 @@ struct nearest {
 struct nearest nearest_to(const char *name);
 void nearest_offer(struct nearest *nearest, const char *candidate);
 
-/* "; did you mean 'a', 'b'?", or "" where nothing is near. */
+/* "; did you mean 'a', 'b'?" of those that are equally near, or "" where nothing is. */
 const char *nearest_text(struct arena *arena, const struct nearest *nearest);
+/* The name that is nearer than all others, or NULL: the one to put in its place. */
+const char *nearest_only(const struct nearest *nearest);
 
 #endif

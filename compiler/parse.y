@@ -14,6 +14,7 @@ struct parser {
     uint32_t position;              /* of the scanner */
     uint32_t last_end;              /* of the token before the one that is looked at */
     int statement;                  /* the token that began the statement which is being read */
+    struct span statement_span;     /* its place */
     bool at_statement;              /* the next token begins one */
     bool too_deep;                  /* reported */
     bool reported[HABIT_COUNT];
@@ -35,6 +36,7 @@ YY_DECL;
 #include <string.h>
 
 #include "lex.h"
+#include "nearest.h"
 #include "utf8.h"
 
 #define YYLLOC_DEFAULT(current, rhs, count)                                                                     \
@@ -315,8 +317,10 @@ static int yylex(YYSTYPE *value, YYLTYPE *span, struct parser *parser, void *sca
     int token = lex_token(value, span, scanner);
     if (token == TOKEN_END)
         *span = (struct span){parser->last_end, parser->last_end};
-    if (parser->at_statement)
+    if (parser->at_statement) {
         parser->statement = token;
+        parser->statement_span = *span;
+    }
     parser->at_statement = token == TOKEN_SEMICOLON || token == TOKEN_OPEN_BRACE || token == TOKEN_CLOSE_BRACE;
     return token;
 }
@@ -493,6 +497,74 @@ static bool is_misused(const struct parser *parser, yysymbol_kind_t symbol, stru
            !memchr(between, '\n', span.begin - parser->last_end);
 }
 
+/* What other languages write for a keyword. */
+static const char *find_keyword_elsewhere(const char *word)
+{
+    static const struct { const char *word, *keyword; } elsewhere[] = {
+        {"def", "block"}, {"fn", "block"}, {"func", "block"}, {"function", "block"}, {"class", "model"},
+        {"net", "model"}, {"network", "model"}, {"while", "repeat"}, {"loop", "repeat"}, {"tensor", "input"},
+    };
+    for (size_t i = 0; i < sizeof elsewhere / sizeof *elsewhere; i++) {
+        if (!strcmp(elsewhere[i].word, word))
+            return elsewhere[i].keyword;
+    }
+    return NULL;
+}
+
+/* Reports the word at `span` as another spelling of one of `keywords`, if it is one. */
+static bool report_keyword(struct parser *parser, struct span span, const bool *keywords)
+{
+    const char *word = arena_copy(ARENA, parser->spec->source->text + span.begin, span.end - span.begin);
+    const char *other = find_keyword_elsewhere(word), *meant = NULL;
+    struct nearest nearest = nearest_to(word);
+    for (int i = YYSYMBOL_MODEL; i <= YYSYMBOL_FALSE; i++) {
+        const char *keyword = yysymbol_name((yysymbol_kind_t)i);
+        if (!keywords[i])
+            continue;
+        nearest_offer(&nearest, keyword);
+        if (other && !strcmp(other, keyword))
+            meant = other;
+    }
+    if (!meant && !nearest.count)
+        return false;
+    diag_error(parser->diags, DIAG_SYNTAX, span, "there is no '%s'%s", word,
+               meant ? arena_format(ARENA, "; did you mean '%s'?", meant) : nearest_text(ARENA, &nearest));
+    if (meant || nearest_only(&nearest))
+        diag_fix(parser->diags, span, "%s", meant ? meant : nearest_only(&nearest));
+    return true;
+}
+
+/* A misspelt keyword is a name: an error by itself where none can stand, else only together with what follows it. */
+static bool report_misspelt(struct parser *parser, yysymbol_kind_t found, struct span span,
+                            const struct expectation *expected)
+{
+    static const bool of_statements[YYNTOKENS] = {
+        [YYSYMBOL_BATCH] = true, [YYSYMBOL_DTYPE] = true,  [YYSYMBOL_WEIGHTS] = true, [YYSYMBOL_INPUT] = true,
+        [YYSYMBOL_OUTPUT] = true, [YYSYMBOL_RETURN] = true, [YYSYMBOL_REPEAT] = true,  [YYSYMBOL_BLOCK] = true,
+        [YYSYMBOL_CONST] = true,
+    };
+    if (found == YYSYMBOL_NAME && !expected->can[YYSYMBOL_NAME] && report_keyword(parser, span, expected->can))
+        return true;
+    bool second = parser->statement == TOKEN_NAME && parser->last_end == parser->statement_span.end;
+    return second && (found == YYSYMBOL_NAME || found == YYSYMBOL_NUMBER || found == YYSYMBOL_STRING) &&
+           report_keyword(parser, parser->statement_span, of_statements);
+}
+
+/* The one token that could come here, or a parenthesis that the end of the statement leaves open; else YYSYMBOL_YYEMPTY. */
+static yysymbol_kind_t find_missing(yysymbol_kind_t found, const struct expectation *expected)
+{
+    yysymbol_kind_t only = YYSYMBOL_YYEMPTY;
+    int count = expected->phrase_count;
+    for (int i = YYSYMBOL_YYEOF + 1; i < YYNTOKENS; i++) {
+        only = expected->of[i] ? (yysymbol_kind_t)i : only;
+        count += expected->of[i];
+    }
+    if (count == 1 && only > YYSYMBOL_STRING)
+        return only;
+    return found == YYSYMBOL_SEMICOLON && !expected->phrase_count && expected->of[YYSYMBOL_CLOSE_PAREN]
+        ? YYSYMBOL_CLOSE_PAREN : YYSYMBOL_YYEMPTY;
+}
+
 static int yyreport_syntax_error(const yypcontext_t *context, struct parser *parser, void *scanner)
 {
     (void)scanner;
@@ -504,6 +576,8 @@ static int yyreport_syntax_error(const yypcontext_t *context, struct parser *par
     const char *why = is_misused(parser, symbol, span, &expected) ? ": the word is reserved" : "";
     bool closes = expected.of[YYSYMBOL_SEMICOLON] || expected.of[YYSYMBOL_CLOSE_PAREN] ||
                   expected.of[YYSYMBOL_CLOSE_BRACKET];
+    if (report_misspelt(parser, symbol, span, &expected))
+        return 0;
     if (closes && !expected.phrase_count && !hint)      /* what is missing belongs behind the token before */
         span = (struct span){parser->last_end, parser->last_end};
     if (hint)
@@ -512,6 +586,10 @@ static int yyreport_syntax_error(const yypcontext_t *context, struct parser *par
         diag_error(parser->diags, DIAG_SYNTAX, span, "expected %s before %s%s", list, found, why);
     else
         diag_error(parser->diags, DIAG_SYNTAX, span, "unexpected %s%s", found, why);
+    yysymbol_kind_t missing = find_missing(symbol, &expected);
+    if (!hint && !*why && missing != YYSYMBOL_YYEMPTY)
+        diag_fix(parser->diags, (struct span){span.begin, span.begin},
+                 closes || missing == YYSYMBOL_CLOSE_BRACE ? "%s" : "%s ", yysymbol_name(missing));
     return 0;
 }
 
@@ -560,7 +638,8 @@ struct spec *parse_spec(struct arena *arena, struct diags *diags, const struct s
     assert(source->length < INT_MAX);   /* a scanner counts bytes in an int; files are kept much smaller */
     if (!check_bytes(diags, source))
         return NULL;
-    struct parser parser = {.arena = arena, .diags = diags, .spec = ARENA_NEW(arena, struct spec)};
+    struct parser parser = {.arena = arena, .diags = diags, .spec = ARENA_NEW(arena, struct spec),
+                            .at_statement = true};
     parser.spec->source = source;
     return parse_tokens(&parser, source) ? parser.spec : NULL;
 }
