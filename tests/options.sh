@@ -11,12 +11,12 @@ option='--?[A-Za-z][A-Za-z-]*'
 
 # The options at the beginning of help's lines, without what is said about them.
 "$mlpc" --help | sed -n 's/^  \(-.*\)/\1/p' | sed 's/   *.*//' >"$scratch/table"
-grep -oE -- "(^|[ ,])$option" "$scratch/table" | tr -d ' ,' | sort -u >"$scratch/help"
+grep -oE -- "(^|[ ,])$option" "$scratch/table" | tr -d ' ,' | sed 's/^-W.*/-W/' | sort -u >"$scratch/help"
 
 # same PLACE: the options read here are those of help
 same() {
     local missing extra
-    sort -u >"$scratch/here"
+    sed 's/^-W.*/-W/' | sort -u >"$scratch/here"
     missing=$(comm -23 "$scratch/help" "$scratch/here" | tr '\n' ' ')
     extra=$(comm -13 "$scratch/help" "$scratch/here" | tr '\n' ' ')
     if [ -z "$missing$extra" ]; then
@@ -53,6 +53,14 @@ completes() {
     if [ "$got" = "$expected" ]; then pass; else fail "'$line' is completed to:" $got; fi
 }
 same $bash_completion < <(complete_line "mlpc -" | sed 's/=$//')
+
+# Each warning by its name.
+for name in all $(sed -n 's/^WARN(.*"\(.*\)".*/\1/p' compiler/diag.def); do
+    completes "mlpc -W$name" "-W$name"
+    completes "mlpc -Wno-$name" "-Wno-$name"
+    check "$manual has -W$name" grep -qE "^\.It (Cm |Fl W)$name( ,.*)?\$" $manual
+    check "$zsh_completion has -W$name" grep -qwE -- "$name" $zsh_completion
+done
 
 # Values that help lists: --name=a|b|c
 while IFS='=' read -r name values; do

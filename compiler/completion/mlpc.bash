@@ -20,6 +20,14 @@ _mlpc_list()
     mapfile -t COMPREPLY < <(compgen -P "$before" -W "$2" -- "${1##*,}")
 }
 
+# -Wall, -Wno-NAME, -Werror=NAME and the like
+_mlpc_warnings()
+{
+    local names="unused-value unused-input"
+    _mlpc_words "$1" "$(printf -- '-W%s ' all error no-all no-error $names; printf -- '-Wno-%s ' $names;
+        printf -- '-Werror=%s ' $names; printf -- '-Wno-error=%s ' $names)"
+}
+
 _mlpc()
 {
     local word=${COMP_WORDS[COMP_CWORD]} option=${COMP_WORDS[COMP_CWORD - 1]}
@@ -30,6 +38,7 @@ _mlpc()
         option=${COMP_WORDS[COMP_CWORD - 2]}
     fi
     case $option in
+    -Werror | -Wno-error) [[ $word == -* ]] || { _mlpc_warnings "$option=$word"; COMPREPLY=("${COMPREPLY[@]#*=}"); } ;;
     --target) _mlpc_words "$word" "cuda cpu" ;;
     --cpu) _mlpc_list "$word" "x86-64 x86-64-v2 x86-64-v3 x86-64-v4 v2 v3 v4 native" ;;
     --whole) _mlpc_words "$word" "auto never rows few all" ;;
@@ -41,12 +50,14 @@ _mlpc()
         ;;
     --plan) _mlpc_files "$word" .plan ;;
     -o | -MF) _mlpc_files "$word" "" ;;
-    --threads | --random-weights | -MT | -MQ) ;;
+    --threads | --error-limit | --random-weights | -MT | -MQ) ;;
     *)
-        if [[ $word == -* ]]; then
+        if [[ $word == -W?* ]]; then
+            _mlpc_warnings "$word"
+        elif [[ $word == -* ]]; then
             _mlpc_words "$word" "-o --exe --lib --static --no-static --target= --cpu= --threads= --weights=
                 --random-weights= --plan= --locked --whole= --check --dump= --dot --explain -M -MD -MF -MT -MQ -MP
-                -Werror --color= --version --help -h"
+                -W -Wall -Werror --error-limit= --color= --version --help -h"
             [[ ${#COMPREPLY[@]} == 1 && ${COMPREPLY[0]} == *= ]] && compopt -o nospace 2>/dev/null
         else
             _mlpc_files "$word" .mlp
