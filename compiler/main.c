@@ -13,6 +13,7 @@
 #include "emit_cpu.h"
 #include "explain.h"
 #include "fold.h"
+#include "format.h"
 #include "forms.h"
 #include "fuse.h"
 #include "gate.h"
@@ -340,6 +341,28 @@ static enum exit_status finish(struct compilation *c)
     return EXIT_DONE;
 }
 
+/* --format: the spec itself is the result. */
+static enum exit_status format(const struct compilation *c)
+{
+    if (!parse_spec(c->arena, c->diags, &c->source)) {
+        diags_print(c->diags, stderr);
+        return diags_status(c->diags);
+    }
+    struct outputs outputs = {.arena = c->arena};
+    size_t length;
+    const char *text = format_spec(c->arena, c->diags, &c->source, &length);
+    bool differs = length != c->source.length || memcmp(text, c->source.text, length);
+    if (c->options.format == FORMAT_PRINT)
+        fwrite(text, 1, length, stdout);
+    else if (differs && c->options.format == FORMAT_CHECK)
+        printf("%s\n", c->source.path);
+    else if (differs)
+        outputs_add(&outputs, c->options.input, text, length);
+    if (!outputs_commit(&outputs) || fflush(stdout) || ferror(stdout))
+        return EXIT_ENVIRONMENT;
+    return differs && c->options.format == FORMAT_CHECK ? EXIT_USER : EXIT_DONE;
+}
+
 static enum exit_status compile(struct compilation *c)
 {
     c->source.path = strcmp(c->options.input, "-") ? c->options.input : "<stdin>";
@@ -347,6 +370,8 @@ static enum exit_status compile(struct compilation *c)
     if (!c->source.text)
         return EXIT_ENVIRONMENT;
     c->diags = diags_new(c->arena, &c->source, &c->options.messages);
+    if (c->options.mode == MODE_FORMAT)
+        return format(c);
     bool done = front_end(c);
     if (done && c->graph) {
         middle_end(c);

@@ -31,6 +31,7 @@ static const char help[] =
     "  --whole=auto|never|rows|few|all   which batch sizes of a CUDA network become one kernel: as the plan file or a rule\n"
     "                           says, none, all that can in one form; all: every form, for --tune to compare\n"
     "  --check                  reports errors and warnings, writes nothing\n"
+    "  --format[=check|write]   prints the spec in its one layout; names it with status 1 where it differs; rewrites it\n"
     "  --dump=ast|graph|fused|plan|memory   prints the network after a pass\n"
     "  --dot                    prints the graph for Graphviz\n"
     "  --explain                says for each step what was fused into it, and why no more\n"
@@ -77,7 +78,7 @@ static int index_of(const char *word, const char *const *words)
 }
 
 static const char *const mode_text[] = {[MODE_PROGRAM] = "--exe", [MODE_LIBRARY] = "--lib", [MODE_CHECK] = "--check",
-                                        [MODE_DUMP] = "--dump (or --dot, --explain)"};
+                                        [MODE_DUMP] = "--dump (or --dot, --explain)", [MODE_FORMAT] = "--format"};
 
 static enum exit_status set_mode(struct options *options, enum mode mode)
 {
@@ -93,6 +94,14 @@ static enum exit_status set_dump(struct options *options, enum dump dump)
         return wrong("one of --dump, --dot and --explain at a time");
     options->dump = dump;
     return set_mode(options, MODE_DUMP);
+}
+
+static enum exit_status set_format(struct options *options, enum format format)
+{
+    if (options->mode == MODE_FORMAT && options->format != format)
+        return wrong("one form of --format at a time");
+    options->format = format;
+    return set_mode(options, MODE_FORMAT);
 }
 
 static enum exit_status set_linking(struct options *options, enum linking linking)
@@ -144,6 +153,18 @@ static enum exit_status choose(const char *name, const char *value, const char *
 {
     *choice = index_of(value, choices);
     return *choice < 0 ? no_such_choice(name, value, choices) : EXIT_DONE;
+}
+
+/* --format alone, or with a value behind a '='; -1 if the argument is another. */
+static int parse_format(struct options *options, const char *argument)
+{
+    static const char *const formats[] = {"check", "write", NULL};
+    const char *value = value_of(argument, "--format");
+    if (!value)
+        return strcmp(argument, "--format") ? -1 : (int)set_format(options, FORMAT_PRINT);
+    int choice;
+    enum exit_status status = choose("--format", value, formats, &choice);
+    return (int)(status == EXIT_DONE ? set_format(options, choice ? FORMAT_WRITE : FORMAT_CHECK) : status);
 }
 
 static enum exit_status parse_threads(struct options *options, const char *text)
@@ -324,6 +345,8 @@ static enum exit_status parse_one(struct arena *arena, struct options *options, 
     if (status < 0)
         status = parse_flag(options, argument);
     if (status < 0)
+        status = parse_format(options, argument);
+    if (status < 0)
         status = parse_valued(options, argv, at);
     if (status >= 0)
         return (enum exit_status)status;
@@ -356,6 +379,10 @@ static enum exit_status check_together(const struct options *options)
         return wrong("-MF, -MT, -MQ and -MP need -M or -MD");
     if ((options->depfile || options->dependencies) && (options->mode == MODE_CHECK || options->mode == MODE_DUMP))
         return wrong("-M and -MD are about outputs, %s writes none", mode_text[options->mode]);
+    if (options->mode == MODE_FORMAT && (options->output || options->depfile || options->dependencies))
+        return wrong("--format prints the spec, --format=write writes it in its place: -o, -M and -MD have no meaning");
+    if (options->mode == MODE_FORMAT && options->format == FORMAT_WRITE && !strcmp(options->input, "-"))
+        return wrong("--format=write needs a file");
     return EXIT_DONE;
 }
 

@@ -15,9 +15,13 @@ enum mode {
     MODE_LIBRARY,                   /* --lib */
     MODE_CHECK,                     /* --check: messages only */
     MODE_DUMP,                      /* --dump, --dot, --explain: text on standard output only */
+    MODE_FORMAT,                    /* --format: the spec itself, in its one layout */
 };
 
 enum dump { DUMP_AST, DUMP_GRAPH, DUMP_FUSED, DUMP_PLAN, DUMP_MEMORY, DUMP_DOT, DUMP_EXPLAIN };
+
+/* What becomes of a spec's layout. */
+enum format { FORMAT_PRINT, FORMAT_CHECK, FORMAT_WRITE };
 
 /* Which networks become one kernel (CUDA). */
 enum whole {
@@ -44,6 +48,7 @@ struct options {
     const char *output;             /* -o; NULL: the default of the mode */
     enum mode mode;
     enum dump dump;
+    enum format format;
     enum target target;
     int threads;                    /* --threads */
     unsigned cpu_levels;            /* --cpu: as in struct plan */

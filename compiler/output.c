@@ -34,12 +34,13 @@ static bool write_all(int fd, const char *bytes, size_t size)
     return true;
 }
 
-/* What mkstemp leaves is for the owner alone; an output has the mode that open would have given it. */
-static bool set_usual_mode(int fd)
+/* What mkstemp leaves is for the owner alone; an output has the mode that open would have given it or left to it. */
+static bool set_usual_mode(int fd, const char *path)
 {
+    struct stat old;
     mode_t mask = umask(0);
     umask(mask);
-    return fchmod(fd, 0666 & ~mask) == 0;
+    return fchmod(fd, stat(path, &old) ? 0666 & ~mask : old.st_mode & 0777) == 0;
 }
 
 const char *output_aside(struct arena *arena, const char *path)
@@ -63,7 +64,7 @@ void outputs_add_made(struct outputs *outputs, const char *path, const char *asi
 
 static bool write_and_close(int fd, const struct output_file *file, bool regular)
 {
-    bool written = write_all(fd, file->bytes, file->size) && (!regular || set_usual_mode(fd));
+    bool written = write_all(fd, file->bytes, file->size) && (!regular || set_usual_mode(fd, file->path));
     int error = errno;
     if (close(fd) && written) {
         written = false;

@@ -28,6 +28,9 @@ struct parser {
 /* The scanner, under a name of its own: the parser reads through yylex below. */
 #define YY_DECL int lex_token(YYSTYPE *yylval_param, YYLTYPE *yylloc_param, void *yyscanner)
 YY_DECL;
+
+/* A scanner of the whole source, behind its byte order mark; false after a message. */
+bool parser_scanner(struct parser *parser, const struct source *source, void **scanner);
 }
 
 %code {
@@ -617,17 +620,24 @@ static bool check_bytes(struct diags *diags, const struct source *source)
     return sound;
 }
 
-static bool parse_tokens(struct parser *parser, const struct source *source)
+bool parser_scanner(struct parser *parser, const struct source *source, void **scanner)
 {
-    yyscan_t scanner;
-    if (yylex_init_extra(parser, &scanner)) {
+    if (yylex_init_extra(parser, scanner)) {
         diag_environment(parser->diags, NULL, "out of memory");
         return false;
     }
     static const char mark[] = "\xef\xbb\xbf";
     if (source->length >= 3 && !memcmp(source->text, mark, 3))
         parser->position = 3;
-    yy_scan_bytes(source->text + parser->position, (int)(source->length - parser->position), scanner);
+    yy_scan_bytes(source->text + parser->position, (int)(source->length - parser->position), *scanner);
+    return true;
+}
+
+static bool parse_tokens(struct parser *parser, const struct source *source)
+{
+    yyscan_t scanner;
+    if (!parser_scanner(parser, source, &scanner))
+        return false;
     bool sound = yyparse(parser, scanner) == 0;
     yylex_destroy(scanner);
     return sound && diags_status(parser->diags) == EXIT_DONE;

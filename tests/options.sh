@@ -84,6 +84,9 @@ completes "mlpc digits.mlp --target c" cpu cuda
 completes "mlpc --cpu=v3,v" v3,v2 v3,v3 v3,v4
 completes "mlpc --weights=" embed external net.safetensors nets
 completes "mlpc --weights=e" embed external
+completes "mlpc --format=" check write
+completes "mlpc --format=w" write
+completes "mlpc --format " digits.mlp nets
 completes "mlpc --plan=" h200.plan nets
 completes "mlpc -o n" net.safetensors nets notes.txt
 completes "mlpc --threads=" ""

@@ -30,12 +30,12 @@ _mlpc_warnings()
 
 _mlpc()
 {
-    local word=${COMP_WORDS[COMP_CWORD]} option=${COMP_WORDS[COMP_CWORD - 1]}
+    local word=${COMP_WORDS[COMP_CWORD]} option=${COMP_WORDS[COMP_CWORD - 1]} equals=
     COMPREPLY=()
     if [[ $word == "=" ]]; then         # bash has split --name=value
-        word=
+        word='' equals=yes
     elif [[ $option == "=" ]]; then
-        option=${COMP_WORDS[COMP_CWORD - 2]}
+        option=${COMP_WORDS[COMP_CWORD - 2]} equals=yes
     fi
     case $option in
     -Werror | -Wno-error) [[ $word == -* ]] || { _mlpc_warnings "$option=$word"; COMPREPLY=("${COMPREPLY[@]#*=}"); } ;;
@@ -49,6 +49,9 @@ _mlpc()
         mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -W "embed external" -- "$word")
         ;;
     --plan) _mlpc_files "$word" .plan ;;
+    --format)
+        if [[ $equals ]]; then _mlpc_words "$word" "check write"; else _mlpc_files "$word" .mlp; fi
+        ;;
     -o | -MF) _mlpc_files "$word" "" ;;
     --threads | --error-limit | --random-weights | -MT | -MQ) ;;
     *)
@@ -56,7 +59,7 @@ _mlpc()
             _mlpc_warnings "$word"
         elif [[ $word == -* ]]; then
             _mlpc_words "$word" "-o --exe --lib --static --no-static --target= --cpu= --threads= --weights=
-                --random-weights= --plan= --locked --whole= --check --dump= --dot --explain -M -MD -MF -MT -MQ -MP
+                --random-weights= --plan= --locked --whole= --check --format --dump= --dot --explain -M -MD -MF -MT -MQ -MP
                 -W -Wall -Werror --error-limit= --color= --version --help -h"
             [[ ${#COMPREPLY[@]} == 1 && ${COMPREPLY[0]} == *= ]] && compopt -o nospace 2>/dev/null
         else

@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# --format on the command line: what it prints, names, rewrites and refuses; tests/unit/test_format.c has the layout
+# itself. format.sh BUILD
+cd "$(dirname "$0")/.." || exit 1
+. tests/lib.sh
+mlpc=$(absolute "$1/mlpc")
+cd "$scratch" || exit 1
+printf 'model m {\r\n  input x:f32[4]; # four\r\noutput y=relu( x );\r\n}' >loose.mlp
+cat >good.mlp <<'END'
+model m {
+    input x: f32[4];  # four
+    output y = relu(x);
+}
+END
+printf 'model m {\n    input x: f32[4]\n    output y = relu(x);\n}\n' >wrong.mlp
+cp loose.mlp before.mlp
+
+check "--format" bash -c '"$1" --format loose.mlp | cmp - good.mlp' - "$mlpc"
+check "--format of standard input" bash -c '"$1" --format - <loose.mlp | cmp - good.mlp' - "$mlpc"
+check "--format leaves the file as it is" cmp loose.mlp before.mlp
+status "--format=check of another layout" 1 "$mlpc" --format=check loose.mlp
+check "--format=check names the file" test "$(cat said)" = loose.mlp
+status "--format=check of the layout" 0 "$mlpc" --format=check good.mlp
+check "--format=check of the layout says nothing" test ! -s said
+
+chmod 640 loose.mlp
+ln -s loose.mlp link.mlp
+status "--format=write" 0 "$mlpc" --format=write link.mlp
+check "--format=write says nothing" test ! -s said
+check "--format=write" cmp loose.mlp good.mlp
+check "--format=write leaves the mode" test "$(stat -c %a loose.mlp)" = 640
+check "--format=write leaves the link" test -L link.mlp
+touch -d '2001-01-01' loose.mlp
+check "--format=write again" "$mlpc" --format=write loose.mlp
+check "--format=write leaves what has the layout" test "$(stat -c %Y loose.mlp)" = "$(date -d 2001-01-01 +%s)"
+check "nothing is left aside" test "$(echo *.mlp*)" = "before.mlp good.mlp link.mlp loose.mlp wrong.mlp"
+
+cp wrong.mlp before.mlp
+for form in --format --format=check --format=write; do
+    status "$form of a wrong spec" 1 "$mlpc" $form wrong.mlp
+    says "$form of a wrong spec" "wrong.mlp:2:20: error: expected ';'"
+    check "$form of a wrong spec prints nothing else" bash -c '[ -z "$("$1" "$2" wrong.mlp 2>/dev/null)" ]' - "$mlpc" $form
+    check "$form of a wrong spec leaves it" cmp wrong.mlp before.mlp
+    status "$form of no file" 3 "$mlpc" $form none.mlp
+done
+status "--format to a device that is full" 3 bash -c '"$1" --format good.mlp >/dev/full' - "$mlpc"
+printf 'model m{}' >loose.mlp
+status "--format=write to a disk that is full" 3 bash -c "trap '' XFSZ; ulimit -f 0; '$mlpc' --format=write loose.mlp"
+check "--format=write to a disk that is full leaves the spec" test "$(cat loose.mlp)" = 'model m{}'
+status "--format=write of standard input" 2 "$mlpc" --format=write -
+status "--format=what" 2 "$mlpc" --format=what good.mlp
+says "--format=what" 'it is one of check, write'
+status "--format and --check" 2 "$mlpc" --format --check good.mlp
+status "two forms" 2 "$mlpc" --format --format=write good.mlp
+status "--format -o" 2 "$mlpc" --format -o there good.mlp
+finish format
