@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# --format on the command line: what it prints, names, rewrites and refuses; tests/unit/test_format.c has the layout
-# itself. format.sh BUILD
+# --format on the command line: what it prints, names, rewrites and refuses; and in Vim, with its colours.
+# tests/unit/test_format.c has the layout itself, test_editors.c the words of all editors. format.sh BUILD
 cd "$(dirname "$0")/.." || exit 1
 . tests/lib.sh
 mlpc=$(absolute "$1/mlpc")
+plugin=$PWD/compiler/editors/vim
 cd "$scratch" || exit 1
 printf 'model m {\r\n  input x:f32[4]; # four\r\noutput y=relu( x );\r\n}' >loose.mlp
 cat >good.mlp <<'END'
@@ -53,4 +54,53 @@ says "--format=what" 'it is one of check, write'
 status "--format and --check" 2 "$mlpc" --format --check good.mlp
 status "two forms" 2 "$mlpc" --format --format=write good.mlp
 status "--format -o" 2 "$mlpc" --format -o there good.mlp
+
+# ---- Vim ----
+cat >colours.mlp <<'END'
+model m {
+    input relu: f32[4];  # relu
+    h = relu ( relu [ 0 : 2.5 ] );
+  output y = linear(h, 4, "a{i}\n", bias=false);
+}
+END
+cat >check.vim <<'END'
+function Colour(line, column, group)
+    call assert_equal(a:group, synIDattr(synID(a:line, a:column, 1), 'name'), a:line . ':' . a:column)
+endfunction
+call assert_equal('mlp', &filetype)
+call Colour(1, 1, 'mlpStructure')
+call Colour(1, 7, '')
+call Colour(2, 5, 'mlpSetting')
+call Colour(2, 11, '')
+call Colour(2, 17, 'mlpType')
+call Colour(2, 21, 'mlpNumber')
+call Colour(2, 28, 'mlpComment')
+call Colour(3, 9, 'mlpFunction')
+call Colour(3, 16, '')
+call Colour(3, 27, 'mlpNumber')
+call Colour(4, 28, 'mlpString')
+call Colour(4, 30, 'mlpInsert')
+call Colour(4, 33, 'mlpEscape')
+call Colour(4, 42, 'mlpTruth')
+Format
+call assert_equal('    h = relu(relu[0:2.5]);', getline(3))
+call assert_equal(5, line('$'))
+call setline(3, 'h = = 1')
+Format
+call assert_equal('h = = 1', getline(3))
+call setline(1, ['model m{', 'h=1;', '', '', '', '', '}'])
+Format
+call assert_equal(['model m {', '    h = 1;', '}'], getline(1, '$'))
+call feedkeys("2GOx {\<CR>y\<CR>}", 'tx')
+call assert_equal(['    x {', '        y', '    }'], getline(2, 4))
+call writefile(v:errors, 'vim.errors')
+qall!
+END
+if vim --version 2>/dev/null | grep -q '+eval'; then
+    check "Vim ends" env PATH="$(dirname "$mlpc"):$PATH" timeout 20 vim -N -u NONE -i NONE -es \
+        --cmd "set rtp^=$plugin" --cmd 'filetype plugin indent on' --cmd 'syntax on' colours.mlp +'source check.vim'
+    check "Vim" bash -c '[ -f vim.errors ] && ! grep . vim.errors'
+else
+    skip "Vim: there is none"
+fi
 finish format
