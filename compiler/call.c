@@ -266,6 +266,7 @@ static struct datum call_batchnorm(const struct call *call)
     struct param *scale = graph_param(graph, PARAM_BN_SCALE, 1, width, (struct param *[]){weight, var}, 2);
     struct param *shift = graph_param(graph, PARAM_BN_SHIFT, 1, width, (struct param *[]){weight, bias, mean, var}, 4);
     scale->eps = shift->eps = number_argument(call, parameter_index(call, "eps"));
+    scale->span = shift->span = call->span;
     return add_with_params(call, OP_AFFINE, width, x, scale, shift);
 }
 

@@ -9,8 +9,8 @@
 struct cost {
     double weights;                 /* bytes, for any number of rows */
     double in, out;                 /* bytes of a row: values read, a value stored */
-    double products, others;        /* operations of a row. A multiplication and an addition of a product are two; a bias
-                                       and every other function is one for each element */
+    double products, others;        /* operations of a row. Of a product, a multiplication and an addition are two; a
+                                       bias and every other function is one for each element */
 };
 
 struct cost cost_of_step(const struct plan *plan, const struct step *step);
@@ -22,10 +22,10 @@ struct floor {
     bool memory;                    /* the bytes take longer than the operations */
 };
 
-/* Of `rows` rows, products in `dtype`: each byte moved once, each operation done, at the device's best, side by side. */
+/* Of `rows` rows, products in `dtype`: each byte moved once, each operation done, together, at the device's best. */
 struct floor cost_floor(const struct cost *cost, int64_t rows, enum dtype dtype, const struct device *device);
 
-/* How many rows are computed in a run of `rows`: as cuda_run.c splits them over the batch sizes; on a CPU, just these. */
+/* How many rows are computed in a run of `rows`: as cuda_run.c splits them over batch sizes; on a CPU, just these. */
 int64_t cost_padded_rows(const struct plan *plan, int64_t rows);
 /* The fewest rows for which a rest takes this batch size (CUDA). */
 int64_t cost_least_rest(const struct plan *plan, int batch);

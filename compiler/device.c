@@ -12,7 +12,7 @@
  *   L40S      NVIDIA L40S, datasheet
  *   RTX4090   NVIDIA Ada GPU architecture, whitepaper, appendix A
  *   core      no data sheet: a core that does two multiplications with addition of 8 floats, and two loads of 32 bytes,
- *             in each of its cycles (as Intel's since Haswell and AMD's since Zen 2), at 3 GHz. The bytes then come from
+ *             in each of its cycles (as Intel's since Haswell, AMD's since Zen 2), at 3 GHz. The bytes then come from
  *             the nearest cache */
 static const struct device devices[] = {
     /*                                               GB/s           f32    tf32      f16     bf16, GFLOP/s */

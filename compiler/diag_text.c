@@ -29,26 +29,6 @@ static const char *color(const struct printer *printer, const char *code)
     return printer->color ? code : "";
 }
 
-/* Text of the user's, harmless for a terminal: what could steer it is spelt out. */
-static void print_text(FILE *to, const char *text)
-{
-    for (size_t left = strlen(text), used; left; text += used, left -= used) {
-        uint32_t character;
-        used = utf8_decode(text, left, &character);
-        if (used && utf8_cells(character) >= 0) {
-            fwrite(text, 1, used, to);
-        } else if (*text == '\n') {
-            fputs("\\n", to);
-        } else if (*text == '\t') {
-            fputs("\\t", to);
-        } else {
-            used = used ? used : 1;
-            for (size_t i = 0; i < used; i++)
-                fprintf(to, "\\x%02x", (unsigned char)text[i]);
-        }
-    }
-}
-
 static void print_repeated(FILE *to, char character, int count)
 {
     while (count-- > 0)
@@ -183,7 +163,7 @@ static void print_fixes(const struct printer *printer, const struct window *wind
         print_repeated(printer->to, ' ', begin - column);
         fputs(color(printer, fix_color), printer->to);
         if (*fix->text)
-            print_text(printer->to, fix->text);
+            utf8_print(printer->to, fix->text);
         else
             print_repeated(printer->to, '-', deleted);
         fputs(color(printer, plain), printer->to);
@@ -215,14 +195,14 @@ static void print_head(const struct printer *printer, const struct span *span, e
     if (span) {
         int line, column;
         source_position(printer->source, span->begin, &line, &column);
-        print_text(printer->to, printer->source->path);
+        utf8_print(printer->to, printer->source->path);
         fprintf(printer->to, ":%d:%d: ", line, column);
     } else {
         fputs("mlpc: ", printer->to);
     }
     fprintf(printer->to, "%s%s:%s ", color(printer, severity_color[severity]), severity_text[severity],
             color(printer, plain));
-    print_text(printer->to, text);
+    utf8_print(printer->to, text);
 }
 
 /* Errors by their slug, warnings by the option that rules them. */

@@ -4,9 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* So that no function of the emitted C, and no kernel, grows without bound. */
-enum { LARGEST_GROUP = 128 };
-
 struct fuser {
     const struct graph *graph;
     enum target target;
@@ -164,7 +161,7 @@ static void grow_behind(struct fuser *fuser, int linear)
 {
     size_t best = 1;
     add_member(fuser, linear);
-    for (int next; fuser->members.count < LARGEST_GROUP && (next = next_to_join(fuser, linear)) >= 0;) {
+    for (int next; fuser->members.count < FUSION_LARGEST && (next = next_to_join(fuser, linear)) >= 0;) {
         add_member(fuser, next);
         if (only_newest_escapes(fuser))
             best = fuser->members.count;
@@ -225,7 +222,7 @@ static void absorb_operands(struct fuser *fuser, int64_t width)
 {
     for (size_t i = 0; i < fuser->members.count; i++) {
         const struct node *node = graph_node(fuser->graph, fuser->members.at[i]);
-        for (int j = 0; j < node->in_count && fuser->members.count < LARGEST_GROUP; j++) {
+        for (int j = 0; j < node->in_count && fuser->members.count < FUSION_LARGEST; j++) {
             int operand = node->in[j];
             if (kind_of(fuser, operand) == KIND_MAP && graph_node(fuser->graph, operand)->width == width &&
                 fuser->fusion->group_of[operand] < 0 && fuser->inside[operand] == fuser->fusion->uses[operand] &&

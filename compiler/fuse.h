@@ -12,6 +12,9 @@
 #include "graph.h"
 #include "plan.h"
 
+/* So that no function of the emitted C, and no kernel, grows without bound. */
+enum { FUSION_LARGEST = 128 };
+
 struct group {
     int *nodes;                     /* a linear first if there is one, then ascending; the last is the result */
     int count;

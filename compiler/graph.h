@@ -70,12 +70,12 @@ struct param {
     struct param **of;
     int of_count;
     double eps;                     /* PARAM_BN_SCALE, PARAM_BN_SHIFT */
+    struct span span;               /* the call that asks for it; of a source, the place that asks first */
     /* PARAM_SOURCE */
     const char *tensor;             /* its name in the file, any UTF-8 */
     bool transposed;                /* stored [cols, rows] */
     enum param_role role;
     const char *user;               /* the function that asks for it: "linear" */
-    struct span span;               /* the place that asks for it first */
     bool seen;                      /* scratch of the walk that collects a graph's sources */
 };
 

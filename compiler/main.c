@@ -262,6 +262,16 @@ static bool overwrites_input(const struct compilation *c, const struct outputs *
     return false;
 }
 
+static void print_explanation(const struct compilation *c)
+{
+    struct device own;
+    const struct device *device = device_usual(c->options.target);
+    const struct why why = {c->arena, c->graph, c->fusion, c->plan, &c->source};
+    if (c->options.floor)
+        device = device_parse(c->options.floor, &own) ? &own : device_find(c->options.floor);
+    explain_print(&why, device, stdout);
+}
+
 static void print_dump(const struct compilation *c)
 {
     switch (c->options.dump) {
@@ -284,7 +294,7 @@ static void print_dump(const struct compilation *c)
         dot_print(c->plan, stdout);
         break;
     case DUMP_EXPLAIN:
-        explain_print(c->graph, c->fusion, c->plan, stdout);
+        print_explanation(c);
         break;
     }
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device.h"
 #include "version.h"
 #include "warnings.h"
 
@@ -34,7 +35,9 @@ static const char help[] =
     "  --format[=check|write]   prints the spec in its one layout; names it with status 1 where it differs; rewrites it\n"
     "  --dump=ast|graph|fused|plan|memory   prints the network after a pass\n"
     "  --dot                    prints the graph for Graphviz\n"
-    "  --explain                says for each step what was fused into it, and why no more\n"
+    "  --explain                says for each step what was fused into it, why no more, and the least time it takes\n"
+    "  --floor=DEVICE           on which device: H200 (default for cuda), H100, A100, L40S, RTX4090; core (default for\n"
+    "                           cpu): one with AVX2 at 3 GHz; or GB/s,GFLOP/s, as in --floor=50,200\n"
     "  -M, -MD                  prints prerequisites for make; -MD writes them beside the output\n"
     "  -MF FILE                 where -M and -MD write them\n"
     "  -MT TARGET, -MQ TARGET   what they are for; -MQ quotes it for make\n"
@@ -216,10 +219,11 @@ static enum exit_status parse_levels(struct options *options, const char *list)
     }
 }
 
-enum valued { TARGET, CPU, THREADS, DUMP, COLOR, ERROR_LIMIT, WEIGHTS, RANDOM_WEIGHTS, WHOLE, PLAN };
+enum valued { TARGET, CPU, THREADS, DUMP, COLOR, ERROR_LIMIT, WEIGHTS, RANDOM_WEIGHTS, WHOLE, FLOOR, PLAN };
 
-static const char *const valued_names[] = {"--target",  "--cpu",     "--threads",        "--dump",  "--color",
-                                          "--error-limit", "--weights", "--random-weights", "--whole", "--plan", NULL};
+static const char *const valued_names[] = {"--target",      "--cpu",     "--threads",        "--dump",  "--color",
+                                           "--error-limit", "--weights", "--random-weights", "--whole", "--floor",
+                                           "--plan",        NULL};
 
 static enum exit_status parse_value(struct options *options, enum valued option, const char *value)
 {
@@ -252,6 +256,9 @@ static enum exit_status parse_value(struct options *options, enum valued option,
         status = choose(name, value, wholes, &choice);
         options->whole = (enum whole)choice;
         return status;
+    case FLOOR:
+        options->floor = value;
+        return EXIT_DONE;
     case PLAN:
         break;
     }
@@ -358,6 +365,20 @@ static enum exit_status parse_one(struct arena *arena, struct options *options, 
     return EXIT_DONE;
 }
 
+/* --floor: a device of the target, or figures of the user's own. */
+static enum exit_status check_floor(const struct options *options)
+{
+    struct device own;
+    const struct device *device = device_find(options->floor);
+    if (options->mode != MODE_DUMP || options->dump != DUMP_EXPLAIN)
+        return wrong("--floor goes with --explain");
+    if (!device && !device_parse(options->floor, &own))
+        return wrong("--floor=%s: one of %s, or two numbers, GB/s,GFLOP/s", options->floor, device_names());
+    if (device && device->target != options->target)
+        return wrong("--floor=%s is for --target=%s", options->floor, targets[device->target]);
+    return EXIT_DONE;
+}
+
 static enum exit_status check_together(const struct options *options)
 {
     if (!options->input || !*options->input)
@@ -383,7 +404,7 @@ static enum exit_status check_together(const struct options *options)
         return wrong("--format prints the spec, --format=write writes it in its place: -o, -M and -MD have no meaning");
     if (options->mode == MODE_FORMAT && options->format == FORMAT_WRITE && !strcmp(options->input, "-"))
         return wrong("--format=write needs a file");
-    return EXIT_DONE;
+    return options->floor ? check_floor(options) : EXIT_DONE;
 }
 
 enum exit_status options_parse(struct arena *arena, int argc, char **argv, struct options *options, bool *done)

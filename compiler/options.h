@@ -58,6 +58,7 @@ struct options {
     uint64_t seed;
     const char *plan;               /* --plan=FILE, or NULL */
     enum whole whole;               /* --whole */
+    const char *floor;              /* --floor, or NULL */
     bool locked;
     enum linking linking;           /* --static, --no-static */
     bool dependencies;              /* -M: a rule for make instead of an output */

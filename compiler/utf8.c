@@ -1,6 +1,8 @@
 /* Decoding checks the shortest form through the smallest number that each length may hold. */
 #include "utf8.h"
 
+#include <string.h>
+
 static const struct {
     unsigned char mask, lead;       /* the first byte */
     uint32_t smallest;
@@ -48,4 +50,23 @@ int utf8_cells(uint32_t character)
             return ranges[i].cells;
     }
     return 1;
+}
+
+void utf8_print(FILE *to, const char *text)
+{
+    for (size_t left = strlen(text), used; left; text += used, left -= used) {
+        uint32_t character;
+        used = utf8_decode(text, left, &character);
+        if (used && utf8_cells(character) >= 0) {
+            fwrite(text, 1, used, to);
+        } else if (*text == '\n') {
+            fputs("\\n", to);
+        } else if (*text == '\t') {
+            fputs("\\t", to);
+        } else {
+            used = used ? used : 1;
+            for (size_t i = 0; i < used; i++)
+                fprintf(to, "\\x%02x", (unsigned char)text[i]);
+        }
+    }
 }

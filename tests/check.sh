@@ -116,6 +116,7 @@ start networks tests/networks.sh "$build"
 start messages tests/messages.sh "$build/mlpc"
 start golden tests/golden.sh "$build"
 start format tests/format.sh "$build"
+start texts tests/texts.sh "$build"
 start levels tests/levels.sh "$build"
 start cuda tests/cuda.sh "$build"
 start compiler tests/compiler.sh "$build"
@@ -124,7 +125,7 @@ start depfile tests/depfile.sh "$build"
 start program tests/program.sh "$build"
 start library tests/library/library.sh "$build"
 start instructions tests/instructions.sh "$build"
-for name in messages golden format networks levels compiler options depfile program library instructions cuda tune; do
+for name in messages golden format texts networks levels compiler options depfile program library instructions cuda tune; do
     show "$name"
 done
 MLPC=$PWD/$build/mlpc suite cases run_cases tests/one_level.sh "$build/cases" "$([ -n "${SANITIZE:-}" ] && echo 300 || echo 60)"

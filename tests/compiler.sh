@@ -50,8 +50,18 @@ for stage in ast graph fused plan memory; do
 done
 check "--dot" "$mlpc" --dot digits.mlp
 says "--dot" 'digraph'
-check "--explain" "$mlpc" --target=cpu --explain digits.mlp
-says "--explain" 'relu'
+check "--explain" "$mlpc" --target=cpu --explain --threads=4 digits.mlp
+says "--explain" 'on 4 cores with AVX2'
+check "--floor" "$mlpc" --explain --floor a100 digits.mlp
+says "--floor" 'on one NVIDIA A100 (80 GB, SXM)'
+check "--floor of one's own" "$mlpc" --target=cpu --explain --floor=20,50 digits.mlp
+says "--floor of one's own" 'on a device of 20 GB/s and 50 GFLOP/s'
+for floor in H201 20 20,0 core ""; do
+    status "--floor=$floor" 2 "$mlpc" --explain --floor=$floor digits.mlp
+done
+status "--floor without --explain" 2 "$mlpc" --dump=plan --floor=H100 digits.mlp
+check "--explain names no plans of products that are in a kernel" \
+    bash -c '! "$1" --explain --whole=few digits.mlp | grep -q "plan for 1 row"' - "$mlpc"
 check "-M" "$mlpc" -M digits.mlp
 says "-M names the weights" 'digits.safetensors'
 check "-MD -MF -MT" "$mlpc" --target=cpu -o sources -MD -MF deps.d -MT goal digits.mlp

@@ -41,6 +41,7 @@ _mlpc()
     -Werror | -Wno-error) [[ $word == -* ]] || { _mlpc_warnings "$option=$word"; COMPREPLY=("${COMPREPLY[@]#*=}"); } ;;
     --target) _mlpc_words "$word" "cuda cpu" ;;
     --cpu) _mlpc_list "$word" "x86-64 x86-64-v2 x86-64-v3 x86-64-v4 v2 v3 v4 native" ;;
+    --floor) _mlpc_words "$word" "H200 H100 A100 L40S RTX4090 core" ;;
     --whole) _mlpc_words "$word" "auto never rows few all" ;;
     --dump) _mlpc_words "$word" "ast graph fused plan memory" ;;
     --color) _mlpc_words "$word" "auto always never" ;;
@@ -59,7 +60,8 @@ _mlpc()
             _mlpc_warnings "$word"
         elif [[ $word == -* ]]; then
             _mlpc_words "$word" "-o --exe --lib --static --no-static --target= --cpu= --threads= --weights=
-                --random-weights= --plan= --locked --whole= --check --format --dump= --dot --explain -M -MD -MF -MT -MQ -MP
+                --random-weights= --plan= --locked --whole= --check --format --dump= --dot --explain
+                --floor= -M -MD -MF -MT -MQ -MP
                 -W -Wall -Werror --error-limit= --color= --version --help -h"
             [[ ${#COMPREPLY[@]} == 1 && ${COMPREPLY[0]} == *= ]] && compopt -o nospace 2>/dev/null
         else

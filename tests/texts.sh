@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# What mlpc prints about networks, to the letter: texts.sh BUILD [refresh]. tests/texts/NAME.TARGET.KIND is what
+# --KIND prints of the spec of that name; `refresh` writes those files anew, to be read before they are committed.
+cd "$(dirname "$0")/.." || exit 1
+. tests/lib.sh
+build=$1
+refresh=${2:-}
+
+# text NAME TARGET KIND OPTION...
+text() {
+    local file=tests/texts/$1.$2.$3 spec
+    for spec in specs/$1.mlp tests/networks/$1.mlp tests/texts/$1.mlp; do
+        [ ! -e "$spec" ] || break
+    done
+    "$build/mlpc" --target="$2" "${@:4}" "$spec" >"$scratch/text" 2>"$scratch/said" </dev/null
+    if [ $? != 0 ] || [ -s "$scratch/said" ]; then
+        fail "$file: ${*:4} complains"
+        cat "$scratch/said"
+    elif [ "$refresh" = refresh ]; then
+        cp "$scratch/text" "$file"
+    elif diff -u "$file" "$scratch/text" >"$scratch/said"; then
+        pass
+    else
+        fail "$file: another text (make golden)"
+        cat "$scratch/said"
+    fi
+}
+
+for name in digits batchnorms residuals outputs gates; do
+    for target in cpu cuda; do
+        text $name $target explain --explain
+    done
+done
+finish texts
