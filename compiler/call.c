@@ -1,6 +1,7 @@
 /* Calls of the language's functions become nodes with their parameters. */
 #include "lowering.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -14,6 +15,11 @@ struct call {
 };
 
 static const struct datum wrong = {.kind = DATUM_WRONG};
+
+static int64_t width_of(const struct call *call, int node)
+{
+    return graph_node(call->lowering->graph, node)->width;
+}
 
 /* ---- Arguments ---- */
 
@@ -102,11 +108,20 @@ static bool take_arguments(struct call *call, const struct args *args, const str
     return true;
 }
 
+/* -1 where there is none. */
+static int find_parameter(const struct call *call, const char *name)
+{
+    for (int i = 0; i < call->function->parameter_count; i++) {
+        if (!strcmp(call->function->parameters[i].name, name))
+            return i;
+    }
+    return -1;
+}
+
 static int parameter_index(const struct call *call, const char *name)
 {
-    int i = 0;
-    while (strcmp(call->function->parameters[i].name, name))
-        i++;
+    int i = find_parameter(call, name);
+    assert(i >= 0);
     return i;
 }
 
@@ -153,6 +168,32 @@ static void fail_unnamed(const struct call *call, const char *keyword)
     lowering_places(lowering);
 }
 
+/* Whoever finds that the tensor has another shape will want to say why this one is needed. */
+static void note_needs(const struct call *call, struct param *source)
+{
+    int x = find_parameter(call, "x"), size = find_parameter(call, "out");
+    size = size < 0 ? find_parameter(call, "n") : size;
+    if (x >= 0) {
+        const int node = call->values[x].node;
+        source->operand = node_text(call->lowering, node);
+        source->operand_width = width_of(call, node);
+        source->operand_span = width_span(call->lowering, node);
+    }
+    if (size >= 0)
+        source->size_span = call->spans[size];
+}
+
+static struct param *find_source(const struct call *call, const char *tensor, int64_t rows, int64_t cols,
+                                 bool transposed, enum param_role role, struct span span)
+{
+    struct graph *graph = call->lowering->graph;
+    const size_t before = graph->sources.count;
+    struct param *source = graph_source(graph, tensor, rows, cols, transposed, role, call->function->name, span);
+    if (graph->sources.count > before)
+        note_needs(call, source);
+    return source;
+}
+
 /* The tensor that `keyword` names, or "name.suffix"; NULL after an error where neither is given. */
 static struct param *source(const struct call *call, const char *keyword, const char *suffix, int64_t rows,
                             int64_t cols, bool transposed, enum param_role role)
@@ -169,7 +210,7 @@ static struct param *source(const struct call *call, const char *keyword, const 
         tensor = arena_format(lowering->arena, "%s.%s", call->values[prefix].string, suffix);
         span = call->spans[prefix];
     }
-    return graph_source(lowering->graph, tensor, rows, cols, transposed, role, call->function->name, span);
+    return find_source(call, tensor, rows, cols, transposed, role, span);
 }
 
 static struct param *vector(const struct call *call, const char *keyword, const char *suffix, int64_t width,
@@ -197,11 +238,6 @@ static bool check_not_affine(const struct call *call)
 }
 
 /* ---- Nodes ---- */
-
-static int64_t width_of(const struct call *call, int node)
-{
-    return graph_node(call->lowering->graph, node)->width;
-}
 
 static struct datum add(const struct call *call, enum op op, int64_t width, const int *in, int in_count)
 {
@@ -276,8 +312,7 @@ static struct datum call_param(const struct call *call)
     int64_t width = width_argument(call, "n");
     struct datum datum = add(call, OP_PARAM, width, NULL, 0);
     graph_node(call->lowering->graph, datum.node)->param[0] =
-        graph_source(call->lowering->graph, call->values[name].string, 1, width, false, ROLE_ROW,
-                     call->function->name, call->spans[name]);
+        find_source(call, call->values[name].string, 1, width, false, ROLE_ROW, call->spans[name]);
     return datum;
 }
 

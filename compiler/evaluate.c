@@ -106,10 +106,9 @@ int datum_node(struct lowering *lowering, struct datum datum, struct span span)
     return node;
 }
 
-enum { QUOTED_MAX = 40 };
+enum { QUOTED_MAX = 40, ORIGIN_MAX = 100 };
 
-/* The value's name; without one, the source text that makes it, if short. */
-static const char *node_text(struct lowering *lowering, int index)
+const char *node_text(const struct lowering *lowering, int index)
 {
     const struct node *node = graph_node(lowering->graph, index);
     const char *text = lowering->spec->source->text + node->span.begin;
@@ -121,13 +120,34 @@ static const char *node_text(struct lowering *lowering, int index)
     return op_info[node->op].text;
 }
 
+/* An operand whose width the node keeps, or NULL. */
+static const struct node *kept_width(const struct graph *graph, const struct node *node)
+{
+    const enum op_kind kind = op_info[node->op].kind;
+    for (int i = 0; (kind == KIND_MAP || kind == KIND_ROW) && i < node->in_count; i++) {
+        const struct node *operand = graph_node(graph, node->in[i]);
+        if (operand->width == node->width)
+            return operand;
+    }
+    return NULL;
+}
+
+struct span width_span(const struct lowering *lowering, int index)
+{
+    const struct node *node = graph_node(lowering->graph, index), *operand;
+    for (int i = 0; i < ORIGIN_MAX && (operand = kept_width(lowering->graph, node)); i++)
+        node = operand;
+    return node->span;
+}
+
 static void note_width(struct lowering *lowering, int index, struct span span)
 {
-    const struct node *node = graph_node(lowering->graph, index);
-    if (node->span.begin >= span.begin && node->span.end <= span.end)
+    const int64_t width = graph_node(lowering->graph, index)->width;
+    const struct span from = width_span(lowering, index);
+    if (from.begin >= span.begin && from.end <= span.end)
         return;                         /* the message shows it */
-    diag_note(lowering->diags, node->span, "%s has its %" PRId64 " column%s from here", node_text(lowering, index),
-              node->width, node->width == 1 ? "" : "s");
+    diag_note(lowering->diags, from, "%s has its %" PRId64 " column%s from here", node_text(lowering, index), width,
+              width == 1 ? "" : "s");
 }
 
 void fail_widths(struct lowering *lowering, const char *text, const char *rule, int a, int b, struct span span)

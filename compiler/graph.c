@@ -62,7 +62,7 @@ struct graph *graph_new(struct arena *arena)
 
 int graph_add(struct graph *graph, enum op op, int64_t width, const int *in, int in_count, struct span span)
 {
-    struct node node = {.op = op, .width = width, .in_count = in_count, .span = span};
+    struct node node = {.op = op, .width = width, .in_count = in_count, .span = span, .site = graph->site};
     if (in_count) {
         node.in = ARENA_ARRAY(graph->arena, int, (size_t)in_count);
         memcpy(node.in, in, (size_t)in_count * sizeof *in);
@@ -124,6 +124,7 @@ struct param *graph_source(struct graph *graph, const char *tensor, int64_t rows
     source->role = role;
     source->user = user;
     source->span = span;
+    source->site = graph->site;
     VEC_PUSH(graph->arena, &graph->sources, source);
     *slot = (int)graph->sources.count;
     return source;

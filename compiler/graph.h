@@ -13,6 +13,7 @@
 
 #include "arena.h"
 #include "diag.h"
+#include "site.h"
 
 enum op {
 #define OP(name, text, kind, operands, attributes) OP_##name,
@@ -76,6 +77,11 @@ struct param {
     bool transposed;                /* stored [cols, rows] */
     enum param_role role;
     const char *user;               /* the function that asks for it: "linear" */
+    const struct site *site;        /* what is being expanded there, or NULL */
+    const char *operand;            /* what is applied to it there, in words, or NULL */
+    int64_t operand_width;
+    struct span operand_span;
+    struct span size_span;          /* the argument that gives its size; empty: none */
     bool seen;                      /* scratch of the walk that collects a graph's sources */
 };
 
@@ -89,6 +95,7 @@ struct node {
     int64_t begin;                  /* OP_SLICE */
     const char *name;               /* the spec's name for the value, or NULL */
     struct span span;
+    const struct site *site;        /* what was being expanded, or NULL */
 };
 
 struct port {                       /* an input or an output of the model */
@@ -109,6 +116,7 @@ struct graph {
     VEC(struct node) nodes;
     VEC(struct port) inputs;
     VEC(struct port) outputs;
+    const struct site *site;        /* of what is being added */
     VEC(struct param *) sources;    /* every PARAM_SOURCE, in the order of first use */
 };
 

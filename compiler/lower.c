@@ -5,13 +5,13 @@
 #include <stdlib.h>
 
 #include "lowering.h"
+#include "unused.h"
 
 enum {
     DEPTH_MAX = 4000,               /* of nested expressions, blocks and repeats together */
     STATEMENTS_MAX = 1000000,
     NODES_MAX = 8000000,
     WORK_MAX = 20000000,
-    PLACES_SHOWN = 4,
 };
 
 /* ---- Errors and limits ---- */
@@ -25,15 +25,9 @@ bool lowering_fails(struct lowering *lowering, struct span span)
     return true;
 }
 
-void lowering_places(struct lowering *lowering)
+void lowering_places(const struct lowering *lowering)
 {
-    const struct site *site = lowering->site;
-    for (int i = 0; site && i < PLACES_SHOWN; site = site->outer, i++) {
-        if (site->block)
-            diag_note(lowering->diags, site->span, "in block '%s' called here", site->block->name.name->text);
-        else
-            diag_note(lowering->diags, site->span, "in the turn %s = %" PRId64, site->variable->text, site->turn);
-    }
+    site_notes(lowering->diags, lowering->graph->site);
 }
 
 static bool stop(struct lowering *lowering, enum diag_slug slug, struct span span, const char *text)
@@ -98,6 +92,19 @@ static struct datum assign(struct lowering *lowering, const struct stmt *stmt)
 
 static void lower_stmts(struct lowering *lowering, const struct stmts *stmts);
 
+static void enter_site(struct lowering *lowering, struct site site)
+{
+    struct site *kept = ARENA_NEW(lowering->arena, struct site);
+    *kept = site;
+    kept->outer = lowering->graph->site;
+    lowering->graph->site = kept;
+}
+
+static void leave_site(struct lowering *lowering)
+{
+    lowering->graph->site = lowering->graph->site->outer;
+}
+
 static void bind_arguments(struct lowering *lowering, const struct block *block, const struct expr *call, size_t first)
 {
     for (size_t i = 0; i < call->call.args.list.count; i++) {
@@ -111,15 +118,14 @@ struct datum lower_block(struct lowering *lowering, const struct block *block, c
 {
     struct datum result = {.kind = DATUM_WRONG};
     const struct block *caller = lowering->block;
-    struct site site = {.outer = lowering->site, .span = call->span, .block = block};
     struct scope_mark mark = scope_enter(&lowering->scopes);
     bind_arguments(lowering, block, call, args);
     lowering->block = block;
-    lowering->site = &site;
+    enter_site(lowering, (struct site){.span = call->span, .block = block->name.name->text});
     lower_stmts(lowering, block->body);
     if (lowering_counts(lowering, call->span, 1, 0))
         result = evaluate(lowering, block->result);
-    lowering->site = site.outer;
+    leave_site(lowering);
     lowering->block = caller;
     scope_leave(&lowering->scopes, mark);
     return result;
@@ -130,13 +136,11 @@ static bool lower_turn(struct lowering *lowering, const struct stmt *stmt, int64
 {
     size_t errors = lowering->errors;
     int64_t statements = lowering->statements;
-    struct site site = {.outer = lowering->site, .span = stmt->target.span, .variable = stmt->target.name,
-                        .turn = turn};
     struct datum variable = {.kind = DATUM_NUMBER, .number = {.integer = turn}};
     scope_bind(&lowering->scopes, stmt->target.name, variable, NULL);
-    lowering->site = &site;
+    enter_site(lowering, (struct site){.span = stmt->target.span, .variable = stmt->target.name->text, .turn = turn});
     lower_stmts(lowering, stmt->body);
-    lowering->site = site.outer;
+    leave_site(lowering);
     bool empty = lowering->statements == statements;    /* a turn of nothing counts too */
     return lowering_counts(lowering, stmt->span, empty, 0) && lowering->errors == errors;
 }
@@ -318,23 +322,6 @@ static void lower_model(struct lowering *lowering, const struct model *model)
         VEC_PUSH(lowering->arena, &graph->batches, 1);
 }
 
-static void warn_unused(struct lowering *lowering, const struct stmts *stmts)
-{
-    for (size_t i = 0; i < stmts->list.count; i++) {
-        const struct stmt *stmt = stmts->list.at[i];
-        if (stmt->kind == STMT_REPEAT)
-            warn_unused(lowering, stmt->body);
-        if (!lowering->done[stmt->index] || lowering->read[stmt->index])
-            continue;
-        if (stmt->kind == STMT_ASSIGN)
-            diag_warning(lowering->diags, DIAG_UNUSED_VALUE, stmt->target.span, "nothing reads this '%s'",
-                         stmt->target.name->text);
-        else if (stmt->kind == STMT_INPUT)
-            diag_warning(lowering->diags, DIAG_UNUSED_INPUT, stmt->target.span, "nothing reads the input '%s'",
-                         stmt->target.name->text);
-    }
-}
-
 static void prepare(struct lowering *lowering)
 {
     const struct spec *spec = lowering->spec;
@@ -362,8 +349,6 @@ struct graph *lower_spec(struct arena *arena, const struct spec *spec, struct di
     lower_model(&lowering, model);
     if (lowering.errors)
         return NULL;
-    for (size_t i = 0; i < spec->blocks.count; i++)
-        warn_unused(&lowering, spec->blocks.at[i]->body);
-    warn_unused(&lowering, model->body);
+    warn_unused(&lowering);
     return lowering.graph;
 }

@@ -6,15 +6,7 @@
 #include "functions.h"
 #include "graph.h"
 #include "scope.h"
-
-/* A block or a turn of a repeat that is being expanded, for notes of messages. */
-struct site {
-    const struct site *outer;
-    struct span span;
-    const struct block *block;      /* or NULL: a turn */
-    const struct name *variable;
-    int64_t turn;
-};
+#include "site.h"
 
 struct lowering {
     struct arena *arena;
@@ -26,7 +18,6 @@ struct lowering {
     const struct block **blocks;
     const struct function **functions;
     const struct block *block;      /* being expanded, or NULL in the model */
-    const struct site *site;        /* innermost */
     VEC(struct datum) stack;        /* arguments of the calls that are being evaluated */
     int depth;                      /* of nested expressions, blocks and repeats */
     int64_t statements, work;       /* done so far */
@@ -39,7 +30,7 @@ struct lowering {
 /* An error at `span` is to be recorded: true the first time for this place. The caller adds the message and its notes,
  * and lowering_places last. */
 bool lowering_fails(struct lowering *lowering, struct span span);
-void lowering_places(struct lowering *lowering);        /* notes that say which block and turn it is in */
+void lowering_places(const struct lowering *lowering);  /* notes that say which block and turn it is in */
 
 #define LOWERING_FAIL(lowering, slug, span, ...)                                                                \
     do {                                                                                                        \
@@ -69,6 +60,10 @@ int datum_node(struct lowering *lowering, struct datum datum, struct span span);
 /* `op` on two tensors, or a tensor and a number, that stretch; `text` is its name in messages. */
 struct datum stretch(struct lowering *lowering, enum op op, const char *text, struct datum a, struct datum b,
                      struct span span);
+/* The value's name; without one, the source text that makes it, if short. */
+const char *node_text(const struct lowering *lowering, int index);
+/* The place that decides its width. */
+struct span width_span(const struct lowering *lowering, int index);
 void fail_widths(struct lowering *lowering, const char *text, const char *rule, int a, int b, struct span span);
 
 /* call.c: the arguments stand in the written order. */

@@ -22,6 +22,9 @@ void weights_close(struct weights *weights);
 /* Checks every source of the graph: it exists, has the shape and a type that converts. All errors are recorded. */
 bool weights_check(const struct weights *weights, const struct graph *graph, struct diags *diags);
 
+/* Warns of tensors of the file that the graph does not read. */
+void weights_unread(const struct weights *weights, const struct graph *graph, struct diags *diags);
+
 /* The packed blob: a header of WEIGHTS_HEADER_BYTES, then each packed parameter of the plan at its offset, gaps
  * zero. Evaluates each parameter in double, rounds once to its dtype, and records an error that names the tensor and
  * counts the values where finite values become infinite. NULL after an error. Bytes live in the plan's arena. */

@@ -65,6 +65,7 @@ static void report_overflow(struct packer *packer, const struct param *param, in
                "%" PRId64 " of the %" PRId64 " values %s %s become infinite in %s, whose largest number is %s",
                overflows, param->rows * param->cols, param->kind == PARAM_SOURCE ? "of" : "computed from",
                parts_text(packer->arena, &parts), dtype_text(dtype), largest[dtype]);
+    site_notes(packer->diags, parts.sources.at[0]->site);
 }
 
 /* Rows go down the panels' columns. */

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Exact messages: messages.sh MLPC [refresh]. messages/NAME.mlp must give messages/NAME.err on standard error, to the
-# letter, and end with status 1, or with 0 where there are only warnings. `refresh` writes the .err files anew, to be
+# letter, and end with status 1, or with 0 where there are only warnings. Its first line may give options. `refresh` writes the .err files anew, to be
 # read before they are committed. Each slug of the front end must occur.
 cd "$(dirname "$0")/.." || exit 1
 . tests/lib.sh
@@ -10,7 +10,8 @@ cd tests/messages || exit 1
 
 for spec in *.mlp; do
     name=${spec%.mlp}
-    "$mlpc" --check --target=cpu "$spec" >"$scratch/out" 2>"$scratch/err" </dev/null
+    options=$(sed -n '1s/^# options: //p' "$spec")
+    "$mlpc" --check --target=cpu $options "$spec" >"$scratch/out" 2>"$scratch/err" </dev/null
     status=$?
     [ "${2:-}" = refresh ] && cp "$scratch/err" "$name.err"
     grep -q '^[^ ].*: error: ' "$name.err" && expected=1 || expected=0
@@ -28,7 +29,7 @@ for spec in *.mlp; do
 done
 
 # Messages about weights and sizes belong to later passes.
-for slug in $(sed '/the weights file/,$d' "$diag_def" | sed -n 's/^DIAG(.*"\(.*\)").*/\1/p'); do
-    grep -q "\[$slug\]\$" ./*.err && pass || fail "no message has the slug $slug"
+for slug in $(sed '/the weights file/,/^$/d' "$diag_def" | sed -n 's/^\(DIAG\|WARN\)([A-Z_]*, *"\([^"]*\)".*/\2/p'); do
+    grep -qE "\[(-W)?$slug\]\$" ./*.err && pass || fail "no message has the slug $slug"
 done
 finish messages

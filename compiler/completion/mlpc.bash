@@ -23,7 +23,7 @@ _mlpc_list()
 # -Wall, -Wno-NAME, -Werror=NAME and the like
 _mlpc_warnings()
 {
-    local names="unused-value unused-input"
+    local names="unused-value unused-input dead-layer partial-layer unused-tensor"
     _mlpc_words "$1" "$(printf -- '-W%s ' all error no-all no-error $names; printf -- '-Wno-%s ' $names;
         printf -- '-Werror=%s ' $names; printf -- '-Wno-error=%s ' $names)"
 }
