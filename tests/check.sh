@@ -89,6 +89,7 @@ simulated() {
         {
             bad=0
             MLPC=$PWD/$build/mlpc run_cases tests/gpu/simulated/mlpc.sh "$build/cases_simulated" 300 || bad=1
+            MLPC=$PWD/$build/mlpc run_examples tests/gpu/simulated/mlpc.sh "$build/cases_simulated" -n ranking || bad=1
             tests/gpu/simulated/whole.sh "$build" || bad=1
             exit $bad
         } | sum_of_suites simulated
@@ -105,6 +106,11 @@ sum_of_suites() {
 # run_cases MLPC SCRATCH SECONDS
 run_cases() {
     "$build/tests/run_cases" -t "$3" "$1" "$build/runtime" "$2" tests/cases/pytorch tests/cases/public
+}
+
+# run_examples MLPC SCRATCH [OPTION...]: what specs/examples compute, compiled in less time
+run_examples() {
+    CC="${CC:-gcc} -O1" "$build/tests/run_cases" -q -t 300 "${@:3}" "$1" "$build/runtime" "$2" tests/cases/examples
 }
 
 for program; do
@@ -129,6 +135,7 @@ for name in messages golden format texts networks levels compiler options depfil
     show "$name"
 done
 MLPC=$PWD/$build/mlpc suite cases run_cases tests/one_level.sh "$build/cases" "$([ -n "${SANITIZE:-}" ] && echo 300 || echo 60)"
+MLPC=$PWD/$build/mlpc suite examples run_examples tests/one_level.sh "$build/cases"
 suite simulated simulated
 
 echo "$passed passed, $failed failed, $skipped skipped"

@@ -11,6 +11,9 @@ for model in tests/cases/pytorch/*/model.mlp tests/cases/public/c*/model.mlp tes
     mkdir "$scratch/$name"
     check "emit $name" "$mlpc" --target=cuda -o "$scratch/$name" "$model"
 done
+for spec in specs/examples/*.mlp; do
+    check "emit $spec" "$mlpc" --target=cuda -o "$scratch/example" "$spec"
+done
 
 trap_lines() { grep -c "^$1 trap" "$scratch/traps"; }
 if [ ! -r "${CUDA:-/usr/local/cuda}/include/cuda_runtime.h" ]; then
@@ -29,7 +32,7 @@ fi
 sed 's/^ *batch .*/&\n    dtype tf32;/' tests/cases/pytorch/swiglu_block/model.mlp >"$scratch/tf32.mlp"
 cp tests/cases/pytorch/swiglu_block/weights.safetensors "$scratch"
 networks="specs/digits.mlp specs/gated_ffn.mlp $scratch/tf32.mlp tests/cases/public/ok_f16_largest_weight/model.mlp
-    tests/cases/public/ok_mixed_io_types/model.mlp tests/cases/pytorch/layernorm_offset/model.mlp
+    tests/cases/public/ok_mixed_io_types/model.mlp specs/examples/gpt2_ffn.mlp
     $scratch/nerf64.mlp"
 { sed 's/batch.*/batch 16384;/' specs/ladder/nerf64.mlp; } >"$scratch/nerf64.mlp"
 if ! command -v nvcc >/dev/null; then
