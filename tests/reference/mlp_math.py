@@ -1,10 +1,12 @@
-"""The coefficients of runtime/mlp_math.h: python3 mlp_math.py, which needs mpmath.
+"""The coefficients of runtime/mlp_math.h: python3 mlp_math.py, which needs mpmath, and NumPy for tanh.
 
 Each pair is the P/Q (P alone: a polynomial) whose largest relative error, as the weight counts it, is least on an
 interval. Coefficients are then rounded to floats, and moved by single steps while that helps."""
+import random
 import struct
 
-from mpmath import cos, erfc, exp, expm1, log1p, lu_solve, matrix, mp, mpf, pi, sqrt
+import numpy
+from mpmath import cos, erfc, exp, expm1, log1p, lu_solve, matrix, mp, mpf, pi, sqrt, tanh
 
 mp.dps = 50
 
@@ -94,6 +96,71 @@ def show(name, f, weight, place, n, d):
         print("    Q:", ", ".join("%.9gf" % c for c in q), flush=True)
 
 
+def half_tanh_weight(s):
+    """How much of a relative error of t = tanh(h), h = sqrt(s), is left in tanh(2 h) = 2 t / (1 + t^2): almost nothing
+    where t is close to 1. There, something is asked for still, so that 1 + t^2 comes out as 2 t, and 1 as the limit."""
+    t = tanh(sqrt(s))
+    return max((1 - t * t) / (1 + t * t), mpf("3e-4")) * s * sqrt(s) / t
+
+
+TANH_LIMIT = numpy.float32(9.3)
+
+
+def tanh_errors(c, x, y):
+    """The largest error of mlp_tanh with these coefficients, as a share of 2 units of the last digit or of 1e-7, the
+    larger; without and with FMA. And what it makes of infinity."""
+    f = numpy.float32
+
+    def separate(a, b, plus):
+        return a * b + plus
+
+    def fused(a, b, plus):      # a product of two floats is exact in double
+        return f(numpy.float64(a) * b + plus)
+
+    worst, limit = 0.0, []
+    for add in (separate, fused):
+        s = x * x
+        t = x + x * s * add(add(c[2], s, c[1]), s, c[0]) / add(add(c[4], s, c[3]), s, f(1))
+        result = t / add(t * f(0.25), t, f(1))
+        error = abs(result - y)
+        unit = 2.0 ** (numpy.frexp(y)[1] - 24)
+        worst = max(worst, numpy.minimum(error / (2 * unit), error / 1e-7).max(), 2 * float((result > 1).any()))
+        limit.append(result[-1])
+    return worst, all(value == 1 for value in limit)
+
+
+def settle_tanh(c):
+    """Coefficients nearby whose errors, with all that is rounded on the way, are smaller."""
+    x = numpy.concatenate([numpy.linspace(0.4, 3, 300000), numpy.linspace(3, TANH_LIMIT, 100000)]).astype(numpy.float32)
+    y = numpy.tanh(x.astype(numpy.float64))
+    x[-1], y[-1] = TANH_LIMIT, 1
+    draw = random.Random(1)
+    c = [numpy.float32(value) for value in c]
+    best, _ = tanh_errors(c, x, y)
+    for _ in range(400):
+        new = list(c)
+        for _ in range(draw.randint(1, 3)):
+            i = draw.randrange(len(c))
+            new[i] = numpy.float32(step(float(new[i]), draw.choice((-1, 1)) * draw.randint(1, 2 if i == 0 else 150)))
+        error, ends_in_1 = tanh_errors(new, x, y)
+        if error < best and ends_in_1:
+            best, c = error, new
+    return c, best
+
+
+def show_tanh():
+    """As an expression in x = 2 h, which is less than the limit."""
+    f = lambda s: (tanh(sqrt(s)) / sqrt(s) - 1) / s if s > mpf("1e-12") else mpf(-1) / 3 + s * 2 / 15
+    weight = lambda s: half_tanh_weight(max(s, mpf("1e-12")))
+    place = lambda u: (mpf(float(TANH_LIMIT)) / 2 * u) ** 2
+    _, p, q = fit(f, weight, place, 2, 2)
+    p, q, error = round_all(f, weight, place, p, q)
+    c, share = settle_tanh([p[0] / 4, p[1] / 16, p[2] / 64, q[1] / 4, q[2] / 16])
+    print("2 tanh(x / 2) = x + x^3 P(x^2) / Q(x^2): error %.2g; of tanh(x), %.2f of 2 units or 1e-7" % (error, share))
+    print("    P:", ", ".join("%.9gf" % value for value in c[:3]))
+    print("    Q: 1f,", ", ".join("%.9gf" % value for value in c[3:]), flush=True)
+
+
 def between(lo, hi):
     return lambda u: lo + (hi - lo) * u
 
@@ -112,6 +179,7 @@ def main():
     show("log(1 + t) = t + t^2 P(t)", away_from_zero(lambda t: (log1p(t) - t) / t ** 2, mpf(-1) / 2),
          lambda t: t + mpf("1e-6"), between(mpf(0), mpf(1)), 8, 0)
     tail = lambda a: exp(a ** 2 / 2) * erfc(a / sqrt(mpf(2))) / 2
+    show_tanh()
     show("normal tail(a) = exp(-a^2 / 2) P(a) / Q(a)", tail, lambda a: 1 / tail(a), between(mpf(0), mpf("14.5")), 4, 5)
 
 

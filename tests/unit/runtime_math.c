@@ -86,7 +86,7 @@ static const struct function {
     {"exp", exp_map, exp, 1.1, 0},
     {"log", log_map, log, 1, 0},
     {"sqrt", sqrt_map, sqrt, 0.5, 0},
-    {"tanh", tanh_map, tanh, 2.5, 0},
+    {"tanh", tanh_map, tanh, 2.6, 0},
     {"sigmoid", sigmoid_map, sigmoid_d, 2.5, 0},
     {"silu", silu_map, silu_d, 3.5, 1e-43},
     {"gelu", gelu_map, gelu_d, 9.1, 2e-44},
@@ -160,7 +160,7 @@ static void walk(const struct function *f, uint64_t first, uint64_t step, uint64
 static void functions_follow_their_definition(void **state)
 {
     (void)state;
-    static const float breaks[] = {0,  1.17549435e-38f, 1e-4f,     0.34657359f, 0.70710678f, 0.9f, 1, 1.03972077f,
+    static const float breaks[] = {0,  1.17549435e-38f, 1e-4f,     0.34657359f, 0.70710678f, 1, 1.03972077f, 9.3f,
                                    1.41421356f, 9.02f,  10,        14.5f,       17.3f,       20,   87.3365f, 88.72284f,
                                    89, 103.97f,         104,       1e13f,       1.8e19f,     3e38f, INFINITY};
     for (size_t i = 0; i < FUNCTIONS; i++) {
@@ -206,7 +206,7 @@ static void results_stay_in_their_range(void **state)
         x[i] = ((float)i - 512) / 50.0f;
     functions[3].map(y, x, BLOCK);
     for (size_t i = 0; i < BLOCK; i++)
-        assert_true(fabsf(y[i]) <= 1);
+        assert_true(fabsf(y[i]) <= 1 && (fabsf(x[i]) < 9.3f || fabsf(y[i]) == 1));
     functions[4].map(y, x, BLOCK);
     for (size_t i = 0; i < BLOCK; i++)
         assert_true(y[i] >= 0 && y[i] <= 1);
