@@ -351,9 +351,19 @@ static enum exit_status finish(struct compilation *c)
     return EXIT_DONE;
 }
 
-/* --format: the spec itself is the result. */
-static enum exit_status format(const struct compilation *c)
+static bool read_spec(struct compilation *c)
 {
+    c->source.path = strcmp(c->options.input, "-") ? c->options.input : "<stdin>";
+    c->source.text = input_read(c->arena, c->options.input, &c->source.length);
+    c->diags = diags_new(c->arena, &c->source, &c->options.messages);
+    return c->source.text;
+}
+
+/* --format: the spec itself is the result. */
+static enum exit_status format(struct compilation *c)
+{
+    if (!read_spec(c))
+        return EXIT_ENVIRONMENT;
     if (!parse_spec(c->arena, c->diags, &c->source)) {
         diags_print(c->diags, stderr);
         return diags_status(c->diags);
@@ -373,15 +383,22 @@ static enum exit_status format(const struct compilation *c)
     return differs && c->options.format == FORMAT_CHECK ? EXIT_USER : EXIT_DONE;
 }
 
+/* One spec after the other; the worst status counts. */
+static enum exit_status format_all(struct compilation *c)
+{
+    enum exit_status worst = format(c);
+    for (size_t i = 0; i < c->options.more_inputs.count; i++) {
+        c->options.input = c->options.more_inputs.at[i];
+        enum exit_status status = format(c);
+        worst = status > worst ? status : worst;
+    }
+    return worst;
+}
+
 static enum exit_status compile(struct compilation *c)
 {
-    c->source.path = strcmp(c->options.input, "-") ? c->options.input : "<stdin>";
-    c->source.text = input_read(c->arena, c->options.input, &c->source.length);
-    if (!c->source.text)
+    if (!read_spec(c))
         return EXIT_ENVIRONMENT;
-    c->diags = diags_new(c->arena, &c->source, &c->options.messages);
-    if (c->options.mode == MODE_FORMAT)
-        return format(c);
     bool done = front_end(c);
     if (done && c->graph) {
         middle_end(c);
@@ -405,7 +422,7 @@ int main(int argc, char **argv)
     bool done;
     enum exit_status status = options_parse(compilation.arena, argc, argv, &compilation.options, &done);
     if (status == EXIT_DONE && !done)
-        status = compile(&compilation);
+        status = compilation.options.mode == MODE_FORMAT ? format_all(&compilation) : compile(&compilation);
     if (compilation.weights)
         weights_close(compilation.weights);
     arena_free(compilation.arena);

@@ -32,7 +32,7 @@ static const char help[] =
     "  --whole=auto|never|rows|few|all   which batch sizes of a CUDA network become one kernel: as the plan file or a rule\n"
     "                           says, none, all that can in one form; all: every form, for --tune to compare\n"
     "  --check                  reports errors and warnings, writes nothing\n"
-    "  --format[=check|write]   prints the spec in its one layout; names it with status 1 where it differs; rewrites it\n"
+    "  --format[=check|write]   prints specs in their one layout; names those that differ, with status 1; rewrites them\n"
     "  --dump=ast|graph|fused|plan|memory   prints the network after a pass\n"
     "  --dot                    prints the graph for Graphviz\n"
     "  --explain                says for each step what was fused into it, why no more, and the least time it takes\n"
@@ -360,8 +360,9 @@ static enum exit_status parse_one(struct arena *arena, struct options *options, 
     if (*argument == '-' && argument[1])
         return wrong("unknown option '%s'", argument);
     if (options->input)
-        return wrong("two specs, '%s' and '%s'", options->input, argument);
-    options->input = argument;
+        VEC_PUSH(arena, &options->more_inputs, argument);
+    else
+        options->input = argument;
     return EXIT_DONE;
 }
 
@@ -379,10 +380,25 @@ static enum exit_status check_floor(const struct options *options)
     return EXIT_DONE;
 }
 
+/* --format takes any number of specs, and makes nothing else. */
+static enum exit_status check_format(const struct options *options)
+{
+    bool standard = !strcmp(options->input, "-");
+    for (size_t i = 0; i < options->more_inputs.count; i++)
+        standard = standard || !strcmp(options->more_inputs.at[i], "-");
+    if (options->format == FORMAT_WRITE && standard)
+        return wrong("--format=write needs files");
+    if (options->output || options->depfile || options->dependencies)
+        return wrong("--format prints the spec, --format=write writes it in its place: -o, -M and -MD have no meaning");
+    return EXIT_DONE;
+}
+
 static enum exit_status check_together(const struct options *options)
 {
     if (!options->input || !*options->input)
         return wrong("no spec given");
+    if (options->more_inputs.count && options->mode != MODE_FORMAT)
+        return wrong("two specs, '%s' and '%s'", options->input, options->more_inputs.at[0]);
     if (options->weights && options->random)
         return wrong("--weights=FILE and --random-weights exclude each other");
     if (options->plan && options->target != TARGET_CUDA)
@@ -400,10 +416,8 @@ static enum exit_status check_together(const struct options *options)
         return wrong("-MF, -MT, -MQ and -MP need -M or -MD");
     if ((options->depfile || options->dependencies) && (options->mode == MODE_CHECK || options->mode == MODE_DUMP))
         return wrong("-M and -MD are about outputs, %s writes none", mode_text[options->mode]);
-    if (options->mode == MODE_FORMAT && (options->output || options->depfile || options->dependencies))
-        return wrong("--format prints the spec, --format=write writes it in its place: -o, -M and -MD have no meaning");
-    if (options->mode == MODE_FORMAT && options->format == FORMAT_WRITE && !strcmp(options->input, "-"))
-        return wrong("--format=write needs a file");
+    if (options->mode == MODE_FORMAT)
+        return check_format(options);
     return options->floor ? check_floor(options) : EXIT_DONE;
 }
 

@@ -45,6 +45,7 @@ struct depfile_target {
 
 struct options {
     const char *input;              /* "-": standard input */
+    VEC(const char *) more_inputs;  /* of --format alone */
     const char *output;             /* -o; NULL: the default of the mode */
     enum mode mode;
     enum dump dump;

@@ -23,6 +23,14 @@ status "--format=check of another layout" 1 "$mlpc" --format=check loose.mlp
 check "--format=check names the file" test "$(cat said)" = loose.mlp
 status "--format=check of the layout" 0 "$mlpc" --format=check good.mlp
 check "--format=check of the layout says nothing" test ! -s said
+status "--format=check of several" 1 "$mlpc" --format=check good.mlp loose.mlp before.mlp good.mlp
+check "--format=check of several names those that differ" test "$(cat said)" = "loose.mlp
+before.mlp"
+status "--format=check of several, one of them wrong" 1 "$mlpc" --format=check wrong.mlp loose.mlp
+says "--format=check of several, one of them wrong" '^wrong.mlp:2:20: error'
+says "--format=check goes on" '^loose.mlp$'
+status "--format=check of several, one of them missing" 3 "$mlpc" --format=check none.mlp loose.mlp
+says "--format=check goes on" '^loose.mlp$'
 
 chmod 640 loose.mlp
 ln -s loose.mlp link.mlp
@@ -49,6 +57,7 @@ printf 'model m{}' >loose.mlp
 status "--format=write to a disk that is full" 3 bash -c "trap '' XFSZ; ulimit -f 0; '$mlpc' --format=write loose.mlp"
 check "--format=write to a disk that is full leaves the spec" test "$(cat loose.mlp)" = 'model m{}'
 status "--format=write of standard input" 2 "$mlpc" --format=write -
+status "--format=write of standard input too" 2 "$mlpc" --format=write good.mlp -
 status "--format=what" 2 "$mlpc" --format=what good.mlp
 says "--format=what" 'it is one of check, write'
 status "--format and --check" 2 "$mlpc" --format --check good.mlp
