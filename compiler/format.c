@@ -217,7 +217,7 @@ static bool is_behind_code(const struct line *line)
     return line->comment && has_code(line);
 }
 
-/* A comment that goes on in the column of the one above. Inside of a statement a line may begin in that column anyway. */
+/* A comment that goes on in the column of the one above. Inside of a statement a line may begin there anyway. */
 static bool goes_on(const struct line *line)
 {
     return line->comment && !has_code(line) && !line->inside && line->comment->column == line[-1].comment->column;

@@ -143,7 +143,7 @@ static bool has_space(const struct context *context, const struct lexeme *token)
     }
 }
 
-/* Behind commas rather than before operators, before sums rather than inside of products, outside rather than inside. */
+/* Behind commas rather than before operators, between terms rather than factors, outside rather than inside. */
 static int rank_of(const struct context *context, const struct lexeme *token, bool is_sign)
 {
     enum { COMMA, SUM, PRODUCT, RANKS };

@@ -32,7 +32,7 @@ static const char help[] =
     "  --whole=auto|never|rows|few|all   which batch sizes of a CUDA network become one kernel: as the plan file or a rule\n"
     "                           says, none, all that can in one form; all: every form, for --tune to compare\n"
     "  --check                  reports errors and warnings, writes nothing\n"
-    "  --format[=check|write]   prints specs in their one layout; names those that differ, with status 1; rewrites them\n"
+    "  --format[=check|write]   prints specs in their one layout; names those that differ (status 1); rewrites them\n"
     "  --dump=ast|graph|fused|plan|memory   prints the network after a pass\n"
     "  --dot                    prints the graph for Graphviz\n"
     "  --explain                says for each step what was fused into it, why no more, and the least time it takes\n"

@@ -48,7 +48,8 @@ cp wrong.mlp before.mlp
 for form in --format --format=check --format=write; do
     status "$form of a wrong spec" 1 "$mlpc" $form wrong.mlp
     says "$form of a wrong spec" "wrong.mlp:2:20: error: expected ';'"
-    check "$form of a wrong spec prints nothing else" bash -c '[ -z "$("$1" "$2" wrong.mlp 2>/dev/null)" ]' - "$mlpc" $form
+    check "$form of a wrong spec prints nothing else" \
+        bash -c '[ -z "$("$1" "$2" wrong.mlp 2>/dev/null)" ]' - "$mlpc" $form
     check "$form of a wrong spec leaves it" cmp wrong.mlp before.mlp
     status "$form of no file" 3 "$mlpc" $form none.mlp
 done

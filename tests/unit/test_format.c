@@ -71,7 +71,8 @@ static void test_layout(void **state)
          "model m {\n    h = linear(x, 4, bias=false, weight=\"a b\");\n}\n"},
         {"model m { h = a - -b - - -c * -(d); }", "model m {\n    h = a - -b - --c * -(d);\n}\n"},
         {"model m { repeat i in 0 .. n-1 { repeat j in i..3 { h = h+x; } } }",
-         "model m {\n    repeat i in 0..n - 1 {\n        repeat j in i..3 {\n            h = h + x;\n        }\n    }\n}\n"},
+         "model m {\n    repeat i in 0..n - 1 {\n        repeat j in i..3 {\n            h = h + x;\n        }\n    }\n"
+         "}\n"},
         {"model m { repeat i in 2. .. 3 { } }", "model m {\n    repeat i in 2. .. 3 {\n    }\n}\n"},
         {"model m { repeat i in (2.)..(3.) { } }", "model m {\n    repeat i in (2.)..(3.) {\n    }\n}\n"},
         /* settings */
@@ -88,16 +89,17 @@ static void test_layout(void **state)
         {"model m {\n # b\n\n h = x;\n}", "model m {\n    # b\n\n    h = x;\n}\n"},
         /* comments */
         {"model m { a = 1; # 1\n bbb = 2;# 2  \n c = 3;\n dddd = 4; # 4\n\n e = 5; # 5\n}#end",
-         "model m {\n    a = 1;    # 1\n    bbb = 2;  # 2\n    c = 3;\n    dddd = 4;  # 4\n\n    e = 5;  # 5\n}  #end\n"},
+         "model m {\n    a = 1;    # 1\n    bbb = 2;  # 2\n    c = 3;\n    dddd = 4;  # 4\n\n    e = 5;  # 5\n"
+         "}  #end\n"},
         {"model m {\n    a = 1;   # 1\n             # 2\n           # 3\n}",
          "model m {\n    a = 1;  # 1\n            # 2\n    # 3\n}\n"},
         {"# a\nmodel # b\nm # c\n{ # d\n h # e\n = # f\n x # g\n ; # h\n # i\n } # j\n# k",
-         "# a\nmodel  # b\n    m  # c\n{  # d\n    h  # e\n        =  # f\n        x  # g\n        ;  # h\n    # i\n}  # j\n"
-         "# k\n"},
+         "# a\nmodel  # b\n    m  # c\n{  # d\n    h  # e\n        =  # f\n        x  # g\n        ;  # h\n    # i\n"
+         "}  # j\n# k\n"},
         {"model m { h = f( # a\n g(x, # b\n\n # c\n y) , [ # d\n", NULL},
         {"model m { h = f( # a\n g(x, # b\n\n # c\n y), # d\n z\n # e\n ); }",
-         "model m {\n    h = f(  # a\n        g(x,  # b\n            # c\n            y),  # d\n        z\n        # e\n"
-         "    );\n}\n"},
+         "model m {\n    h = f(  # a\n        g(x,  # b\n            # c\n            y),  # d\n        z\n"
+         "        # e\n    );\n}\n"},
         {"model m { h = \"# no\"; # \"yes\n }", "model m {\n    h = \"# no\";  # \"yes\n}\n"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -119,8 +121,10 @@ static void test_breaks(void **state)
         const char *source, *formatted;
     } rows[] = {
         {"model m { output y = layernorm(x + linear(h, 384, \"out.dense\"), \"output.LayerNorm2\", eps=1e-12); }",
-         "model m {\n    output y = layernorm(x + linear(h, 384, \"out.dense\"), \"output.LayerNorm2\", eps=1e-12);\n}\n"},
-        {"model m { output y = layernorm(x + linear(h, 384, \"output.dense\"), \"output.LayerNorm.number.1\", eps=1e-12); }",
+         "model m {\n    output y = layernorm(x + linear(h, 384, \"out.dense\"), \"output.LayerNorm2\", eps=1e-12);\n"
+         "}\n"},
+        {"model m { output y = layernorm(x + linear(h, 384, \"output.dense\"), \"output.LayerNorm.number.1\", "
+         "eps=1e-12); }",
          "model m {\n    output y = layernorm(x + linear(h, 384, \"output.dense\"), \"output.LayerNorm.number.1\",\n"
          "        eps=1e-12);\n}\n"},
         {"model m { y = silu(linear(x, 4096, \"layers.0.gate\")) * linear(x, 4096, \"layers.0.up\") + "
