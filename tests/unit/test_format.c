@@ -136,8 +136,10 @@ static void test_breaks(void **state)
          "model m {\n    y = relu(concat(aaaaaaaaaaaaaaaaaaaa, bbbbbbbbbbbbbbbbbbbbbbbbb, "
          "cccccccccccccccccccccccccccccc,\n            dddddddddddddddd), 1);\n}\n"},
         /* a letter of two bytes is one column */
-        {"model m { h = linear(x, 4, \"éééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééé\", bias=f); }",
-         "model m {\n    h = linear(x, 4, \"éééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééé\", "
+        {"model m { h = linear(x, 4, \""
+         "éééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééé\", bias=f); }",
+         "model m {\n    h = linear(x, 4, \""
+         "éééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééé\", "
          "bias=f);\n}\n"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
