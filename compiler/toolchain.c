@@ -34,8 +34,8 @@ static void add(struct command *command, const char *word)
     VEC_PUSH(command->arena, &command->words, word);
 }
 
-/* The words of an environment variable such as CC="gcc -m64", or of the default. The tool's own options come after
- * `option`, so that the user's win. */
+/* The words of an environment variable such as CC="ccache gcc -m64", or of the default. Its options come after `option`,
+ * so that the user's win. */
 static void add_tool(struct command *command, const char *variable, const char *fallback, const char *option)
 {
     const char *value = variable ? getenv(variable) : NULL;
@@ -43,11 +43,14 @@ static void add_tool(struct command *command, const char *variable, const char *
         value = fallback;
     char *copy = arena_copy(command->arena, value, strlen(value)), *rest = NULL;
     for (char *word = strtok_r(copy, " \t", &rest); word; word = strtok_r(NULL, " \t", &rest)) {
-        add(command, word);
-        if (option)
+        if (option && *word == '-') {
             add(command, option);
-        option = NULL;
+            option = NULL;
+        }
+        add(command, word);
     }
+    if (option)
+        add(command, option);
 }
 
 static bool mentions(const struct command *command, const char *beginning)

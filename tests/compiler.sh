@@ -211,6 +211,7 @@ check "a library with its weights beside it" bash -c '"$1" --lib --target=cpu --
 status "a build for a debugger" 0 env CC="gcc -O0 -g -Wall -Wextra" "$mlpc" --exe --target=cpu -o slow digits.mlp
 check "a build for a debugger: no warnings" test -z "$(cat "$scratch/said")"
 check "CC's own options win" bash -c 'CC="${CC:-gcc} -O0 -Werror=unknown-pragmas" "$1" --exe --target=cpu -o slow digits.mlp' - "$mlpc"
+check "a compiler behind another program" env CC="env LC_ALL=C ${CC:-gcc}" "$mlpc" --exe --target=cpu -o slow digits.mlp
 # What stands in the way is found before anything changes; devices and links stay what they are.
 cp digits.mlp same.mlp
 status "the output is the spec" 2 "$mlpc" --exe --target=cpu -o same.mlp same.mlp
