@@ -28,9 +28,13 @@ say       = @printf '  %-6s %s\n' $(1) $@;
 endif
 
 PARSER    = $(B)/compiler/lex.c $(B)/compiler/lex.h $(B)/compiler/parse.c $(B)/compiler/parse.h
+# Where the package installs the schema of ONNX's files, onnx.proto.
+ONNX      = /usr/include/onnx
+SCHEMA    = $(B)/compiler/onnx/onnx.pb-c.c $(B)/compiler/onnx/onnx.pb-c.h
 # The one format that the compiler reads and programs write.
 PLAN_FILE = $(patsubst %.c,$(B)/%.o,$(wildcard runtime/plan_file*.c))
-COMPILER  = $(patsubst %.c,$(B)/%.o,$(wildcard compiler/*.c)) $(B)/compiler/lex.o $(B)/compiler/parse.o
+COMPILER  = $(patsubst %.c,$(B)/%.o,$(wildcard compiler/*.c compiler/onnx/*.c)) $(B)/compiler/lex.o \
+            $(B)/compiler/parse.o $(B)/compiler/onnx/onnx.pb-c.o
 PASSES    = $(filter-out $(B)/compiler/main.o,$(COMPILER)) $(PLAN_FILE)
 RUNTIME   = $(patsubst %.c,$(B)/%.o,$(filter-out $(wildcard runtime/cuda*.c),$(wildcard runtime/*.c)))
 # What generated code includes, and the CUDA half, which is compiled together with it.
@@ -42,11 +46,11 @@ TOOLS     = $(B)/tests/run_cases $(B)/tests/show_digits
 all: $(B)/mlpc $(B)/runtime/libmlprt.a $(SHIPPED)
 
 $(B)/mlpc: $(COMPILER) $(PLAN_FILE)
-	$(call say,LINK)$(LINK) -o $@ $^ -ljansson -lm
+	$(call say,LINK)$(LINK) -o $@ $^ -ljansson -lprotobuf-c -lm
 
 # Needs none of its libraries where it runs: for the tests on a machine with a GPU.
 $(B)/mlpc-static: $(COMPILER) $(PLAN_FILE)
-	$(call say,LINK)$(LINK) -static -o $@ $^ -ljansson -lm
+	$(call say,LINK)$(LINK) -static -o $@ $^ -ljansson -lprotobuf-c -lm
 
 $(B)/runtime/libmlprt.a: $(RUNTIME)
 	$(call say,AR)rm -f $@ && ar rcsD $@ $^
@@ -60,11 +64,14 @@ $(B)/compiler/parse.c $(B)/compiler/parse.h &: compiler/parse.y | $(DEPS)
 $(B)/compiler/lex.c $(B)/compiler/lex.h &: compiler/lex.l | $(DEPS)
 	$(call say,FLEX)mkdir -p $(@D) && flex -o $(B)/compiler/lex.c --header-file=$(B)/compiler/lex.h $<
 
-$(B)/compiler/%.o: compiler/%.c | $(PARSER)
-	$(call say,CC)$(COMPILE) -Icompiler -I$(B)/compiler -Iruntime -c -o $@ $<
+$(SCHEMA) &: | $(DEPS)
+	$(call say,PROTOC)mkdir -p $(@D) && protoc-c --proto_path=$(ONNX) --c_out=$(@D) onnx.proto
 
-# Code that flex and bison wrote answers to their idea of warnings.
-$(B)/compiler/%.o: $(B)/compiler/%.c | $(PARSER)
+$(B)/compiler/%.o: compiler/%.c | $(PARSER) $(SCHEMA)
+	$(call say,CC)$(COMPILE) -Icompiler -I$(B)/compiler -I$(B)/compiler/onnx -Iruntime -c -o $@ $<
+
+# Code that flex, bison and protoc-c wrote answers to their idea of warnings.
+$(B)/compiler/%.o: $(B)/compiler/%.c | $(PARSER) $(SCHEMA)
 	$(call say,CC)$(filter-out $(WARN),$(COMPILE)) -Icompiler -I$(B)/compiler -c -o $@ $<
 
 # In sections of their own, so that programs hold only the functions that they call.
@@ -93,7 +100,7 @@ $(B)/tests/runtime_%: $(B)/tests/unit/runtime_%.o $(B)/runtime/libmlprt.a
 	$(call say,LINK)$(LINK) -o $@ $^ -lcmocka -lpthread -lm
 
 $(B)/tests/test_%: $(B)/tests/unit/test_%.o $(PASSES)
-	$(call say,LINK)$(LINK) -o $@ $^ -lcmocka -ljansson -lm
+	$(call say,LINK)$(LINK) -o $@ $^ -lcmocka -ljansson -lprotobuf-c -lm
 
 $(B)/tests/run_cases: $(addprefix $(B)/tests/,run_cases.o compare.o command.o)
 	$(call say,LINK)$(LINK) -o $@ $^ -ljansson -lm
@@ -147,6 +154,9 @@ deps:
 	@missing=; \
 	for tool in $(TOOLS_NEEDED); do command -v $$tool >/dev/null || missing="$$missing $$tool"; done; \
 	for name in $(LIBRARIES_NEEDED); do pkg-config --exists $$name 2>/dev/null || missing="$$missing lib$$name-dev"; done; \
+	command -v protoc-c >/dev/null || missing="$$missing protobuf-c-compiler"; \
+	pkg-config --exists libprotobuf-c 2>/dev/null || missing="$$missing libprotobuf-c-dev"; \
+	[ -r $(ONNX)/onnx.proto ] || missing="$$missing libonnx-dev"; \
 	if [ -n "$$missing" ]; then \
 	    echo "installing$$missing"; \
 	    if [ "$$(id -u)" = 0 ]; then root=; else root=sudo; fi; \

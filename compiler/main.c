@@ -20,6 +20,7 @@
 #include "graph.h"
 #include "locks.h"
 #include "lower.h"
+#include "onnx/import.h"
 #include "options.h"
 #include "output.h"
 #include "plan.h"
@@ -418,6 +419,8 @@ static enum exit_status compile(struct compilation *c)
 
 int main(int argc, char **argv)
 {
+    if (argc > 1 && !strcmp(argv[1], "import"))
+        return import_main(argc - 1, argv + 1);
     struct compilation compilation = {.arena = arena_new()};
     bool done;
     enum exit_status status = options_parse(compilation.arena, argc, argv, &compilation.options, &done);

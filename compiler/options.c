@@ -11,6 +11,7 @@
 
 static const char help[] =
     "usage: mlpc [options] FILE.mlp        (- reads standard input)\n"
+    "       mlpc import MODEL.onnx          a spec and its weights from an ONNX model: see mlpc import --help\n"
     "\n"
     "Compiles a network into C.\n"
     "\n"

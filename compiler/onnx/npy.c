@@ -1,0 +1,111 @@
+#include "npy.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../output.h"
+#include "tensor.h"
+
+static const struct { const char *text; enum element type; } types[] = {
+    {"<f4", ELEMENT_F32}, {"<f2", ELEMENT_F16}, {"<V2", ELEMENT_BF16}, {"<f8", ELEMENT_F64}, {"<i8", ELEMENT_I64},
+    {"<i4", ELEMENT_I32}, {"|u1", ELEMENT_U8},  {"|b1", ELEMENT_BOOL}, {"|i1", ELEMENT_I8},  {"|V2", ELEMENT_BF16},
+};
+
+/* What follows 'key': in the header. */
+static const char *after(const char *header, const char *key)
+{
+    const char *at = strstr(header, key);
+    if (!at)
+        return NULL;
+    at += strlen(key);
+    return at + strspn(at, ": ");
+}
+
+static bool parse_type(const char *header, struct constant *constant)
+{
+    const char *at = after(header, "'descr'");
+    for (size_t i = 0; at && i < sizeof types / sizeof *types; i++) {
+        size_t length = strlen(types[i].text);
+        if (*at == '\'' && !strncmp(at + 1, types[i].text, length) && at[length + 1] == '\'') {
+            constant->type = types[i].type;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool parse_shape(const char *header, struct shape *shape)
+{
+    const char *at = after(header, "'shape'");
+    char *end;
+    if (!at || *at++ != '(')
+        return false;
+    for (at += strspn(at, ", "); *at >= '0' && *at <= '9'; at = end + strspn(end, ", ")) {
+        errno = 0;
+        long long size = strtoll(at, &end, 10);
+        if (errno || shape->rank == RANK_MAX)
+            return false;
+        shape->dims[shape->rank++] = size;
+    }
+    return *at == ')';
+}
+
+static const char *parse(struct constant *constant, const char *bytes, size_t size, struct arena *arena)
+{
+    if (size < 12 || memcmp(bytes, "\x93NUMPY", 6) || bytes[6] < 1 || bytes[6] > 3)
+        return "is no .npy file";
+    size_t begin = bytes[6] == 1 ? 10 : 12, length = 0, expected;
+    for (size_t i = begin; i-- > 8;)
+        length = length << 8 | (unsigned char)bytes[i];
+    if (length > size - begin)
+        return "ends in its header";
+    const char *header = arena_copy(arena, bytes + begin, length), *order = after(header, "'fortran_order'");
+    if (!parse_type(header, constant))
+        return "holds another type of numbers than little-endian floats, bfloat16 (<V2), int64, int32 or bool";
+    if (!order || strncmp(order, "False", 5))
+        return "is not in C order";
+    if (!parse_shape(header, &constant->shape) || !shape_count(&constant->shape, &constant->count))
+        return "has a shape that cannot be read";
+    if (!CHECKED_MUL(constant->count, element_size(constant->type), &expected) || expected != size - begin - length)
+        return "holds another number of bytes than its shape says";
+    constant->bytes = (const unsigned char *)bytes + begin + length;
+    return NULL;
+}
+
+struct constant *npy_constant(struct arena *arena, const char *path, const char *name, const char **message)
+{
+    struct constant *constant = ARENA_NEW(arena, struct constant);
+    size_t size;
+    const char *bytes = input_read(arena, path, &size);
+    constant->name = name;
+    *message = bytes ? parse(constant, bytes, size, arena) : "cannot be read";
+    return *message ? NULL : constant;
+}
+
+static const char *type_text(enum element type)
+{
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        if (types[i].type == type)
+            return types[i].text;
+    }
+    return "";
+}
+
+bool npy_write_rows(const char *path, const struct constant *constant, size_t width)
+{
+    char header[128];
+    int length = snprintf(header, sizeof header, "{'descr': '%s', 'fortran_order': False, 'shape': (%zu, %zu), }",
+                          type_text(constant->type), width ? constant->count / width : 0, width);
+    int padded = (10 + length + 1 + 63) / 64 * 64 - 10;
+    FILE *file = fopen(path, "wb");
+    bool good = file && fwrite("\x93NUMPY\1\0", 1, 8, file) == 8 && fputc(padded & 255, file) != EOF &&
+                fputc(padded >> 8, file) != EOF && fprintf(file, "%-*s\n", padded - 1, header) == padded &&
+                fwrite(constant->bytes, element_size(constant->type), constant->count, file) == constant->count;
+    if ((file && fclose(file)) || !good) {
+        fprintf(stderr, "mlpc: error: cannot write '%s': %s\n", path, strerror(errno));
+        return false;
+    }
+    return true;
+}

@@ -1,0 +1,86 @@
+/* The operators that an import knows, with the attributes that they may have in any version. */
+#include "translate.h"
+
+#define MICROSOFT "com.microsoft"
+
+const struct operator operators[] = {
+    /* domain, name, least and most inputs, attributes */
+    {"", "Relu", 1, 1, "", translate_unary},
+    {"", "Sigmoid", 1, 1, "", translate_unary},
+    {"", "Tanh", 1, 1, "", translate_unary},
+    {"", "Softplus", 1, 1, "", translate_unary},
+    {"", "Softsign", 1, 1, "", translate_unary},
+    {"", "Exp", 1, 1, "", translate_unary},
+    {"", "Log", 1, 1, "", translate_unary},
+    {"", "Sqrt", 1, 1, "", translate_unary},
+    {"", "Abs", 1, 1, "", translate_unary},
+    {"", "Neg", 1, 1, "", translate_unary},
+    {"", "Erf", 1, 1, "", translate_unary},
+    {"", "Mish", 1, 1, "", translate_unary},
+    {"", "HardSwish", 1, 1, "", translate_unary},
+    {"", "Reciprocal", 1, 1, "", translate_unary},
+    {"", "LeakyRelu", 1, 1, "alpha:f", translate_parametric},
+    {"", "Elu", 1, 1, "alpha:f", translate_parametric},
+    {"", "Selu", 1, 1, "alpha:f gamma:f", translate_parametric},
+    {"", "Celu", 1, 1, "alpha:f", translate_parametric},
+    {"", "HardSigmoid", 1, 1, "alpha:f beta:f", translate_parametric},
+    {"", "ThresholdedRelu", 1, 1, "alpha:f", translate_parametric},
+    {"", "Swish", 1, 1, "alpha:f", translate_parametric},
+    {MICROSOFT, "QuickGelu", 1, 1, "alpha:f", translate_parametric},
+    {"", "PRelu", 2, 2, "", translate_prelu},
+    {"", "Gelu", 1, 1, "approximate:s", translate_gelu},
+    {MICROSOFT, "Gelu", 1, 1, "", translate_gelu},
+    {MICROSOFT, "FastGelu", 1, 2, "", translate_gelu},
+    {MICROSOFT, "BiasGelu", 2, 2, "", translate_gelu},
+
+    {"", "Add", 2, 2, "", translate_binary},
+    {"", "Sub", 2, 2, "", translate_binary},
+    {"", "Mul", 2, 2, "", translate_binary},
+    {"", "Div", 2, 2, "", translate_binary},
+    {"", "Pow", 2, 2, "", translate_pow},
+    {"", "Sum", 1, -1, "", translate_variadic},
+    {"", "Mean", 1, -1, "", translate_variadic},
+    {"", "Max", 1, -1, "", translate_variadic},
+    {"", "Min", 1, -1, "", translate_variadic},
+    {"", "Clip", 1, 3, "min:f max:f", translate_clip},
+    {"ai.onnx.ml", "Scaler", 1, 1, "offset:F scale:F", translate_scaler},
+
+    {"", "Gemm", 2, 3, "alpha:f beta:f transA:i transB:i", translate_gemm},
+    {"", "MatMul", 2, 2, "", translate_matmul},
+
+    {"", "Softmax", 1, 1, "axis:i", translate_softmax},
+    {"", "LogSoftmax", 1, 1, "axis:i", translate_softmax},
+    {"", "ReduceSum", 1, 2, "axes:I keepdims:i noop_with_empty_axes:i", translate_reduce},
+    {"", "ReduceMean", 1, 2, "axes:I keepdims:i noop_with_empty_axes:i", translate_reduce},
+    {"", "ReduceL1", 1, 2, "axes:I keepdims:i noop_with_empty_axes:i", translate_reduce},
+    {"", "ReduceL2", 1, 2, "axes:I keepdims:i noop_with_empty_axes:i", translate_reduce},
+    {"", "ReduceSumSquare", 1, 2, "axes:I keepdims:i noop_with_empty_axes:i", translate_reduce},
+    {"", "LayerNormalization", 2, 3, "axis:i epsilon:f stash_type:i", translate_layernorm},
+    {"", "RMSNormalization", 2, 2, "axis:i epsilon:f stash_type:i", translate_layernorm},
+    {"", "SimplifiedLayerNormalization", 2, 2, "axis:i epsilon:f stash_type:i", translate_layernorm},
+    {MICROSOFT, "SimplifiedLayerNormalization", 2, 2, "axis:i epsilon:f stash_type:i", translate_layernorm},
+    {MICROSOFT, "SkipLayerNormalization", 3, 5, "epsilon:f", translate_skip_layernorm},
+    {MICROSOFT, "SkipSimplifiedLayerNormalization", 3, 4, "epsilon:f", translate_skip_layernorm},
+    {"", "BatchNormalization", 5, 5, "epsilon:f momentum:f training_mode:i spatial:i", translate_batchnorm},
+
+    {"", "Shape", 1, 1, "start:i end:i", translate_shape},
+    {"", "Reshape", 2, 2, "allowzero:i", translate_reshape},
+    {"", "Flatten", 1, 1, "axis:i", translate_flatten},
+    {"", "Squeeze", 1, 2, "axes:I", translate_squeeze},
+    {"", "Unsqueeze", 1, 2, "axes:I", translate_unsqueeze},
+    {"", "Transpose", 1, 1, "perm:I", translate_transpose},
+    {"", "Slice", 1, 5, "starts:I ends:I axes:I", translate_slice},
+    {"", "Split", 1, 2, "axis:i split:I num_outputs:i", translate_split},
+    {"", "Gather", 2, 2, "axis:i", translate_gather},
+    {"", "Concat", 1, -1, "axis:i", translate_concat},
+    {"", "Identity", 1, 1, "", translate_same},
+    {"", "Dropout", 1, 3, "ratio:f seed:i", translate_dropout},
+    {"", "Cast", 1, 1, "to:i saturate:i round_mode:s", translate_cast},
+
+    /* Of constants alone. */
+    {"", "Constant", 0, 0, "value:t value_float:f value_floats:F value_int:i value_ints:I", NULL},
+    {"", "ConstantOfShape", 1, 1, "value:t", NULL},
+    {"", "Expand", 2, 2, "", NULL},
+};
+
+const size_t operator_count = sizeof operators / sizeof *operators;
