@@ -64,6 +64,7 @@ class Tools:
         import scipy_openblas32
         self.options, self.work = options, options.work
         self.mlpc = options.build / "mlpc"
+        self.mlpc_for_cpu = [self.mlpc, "--target=cpu", *([f"--cpu={options.levels}"] if options.levels else [])]
         native = ["-O3", "-march=native"]
         openblas = Path(scipy_openblas32.get_lib_dir()) / "libscipy_openblas.so"
         # The package has the library under its full version, programs look for it by its first number.
@@ -113,7 +114,7 @@ class Setup:
     def mlpc(self, threads):
         name, folder = self.network.name, self.folder / f"threads_{threads}"
         folder.mkdir(exist_ok=True)
-        command(self.tools.mlpc, "--lib", "--target=cpu", f"--weights={self.safetensors}", f"--threads={threads}",
+        command(*self.tools.mlpc_for_cpu, "--lib", f"--weights={self.safetensors}", f"--threads={threads}",
                 "-o", folder, self.spec)
         compile_peer(folder / "mlpc", ["peer", "mlpc"],
                      [f"-I{self.tools.options.build / 'runtime'}", f"-I{folder}", f'-DHEADER="{name}.h"',
@@ -218,7 +219,7 @@ def measure_start(setup, rounds):
     (folder / "row.f32").write_bytes(x.numpy().tobytes())
     write_npy(folder / "row.npy", x)
     program, result = folder / network.name, folder / "start.f32"
-    command(setup.tools.mlpc, "--exe", "--target=cpu", f"--weights={setup.safetensors}", "-o", program, setup.spec)
+    command(*setup.tools.mlpc_for_cpu, "--exe", f"--weights={setup.safetensors}", "-o", program, setup.spec)
     lines = {"mlpc": [program, folder / "row.npy", folder / "start.npy"],
              "onnxruntime": [work / "onnxruntime_once", network.width, network.outputs, folder / "row.f32", result,
                              folder / "model.onnx"]}
@@ -319,6 +320,7 @@ def parse(arguments):
     parser.add_argument("--only", metavar="NAME,...", help=f"these networks, of {', '.join(NETWORKS)}")
     parser.add_argument("--contenders", metavar="NAME,...", help="these contenders")
     parser.add_argument("--threads", default="1,2", help="numbers of threads")
+    parser.add_argument("--levels", metavar="LIST", help="mlpc's --cpu")
     parser.add_argument("--bursts", type=int, help="of each contender at each point: 40")
     parser.add_argument("--starts", type=int, help="how many are timed: 100; 0: none")
     parser.add_argument("--quick", action="store_true", help="5 bursts, 10 starts, without torch.compile")
