@@ -4,8 +4,8 @@
 #   make          builds compiler and runtime                   make asan     the same under sanitizers, in build/asan
 #   make demo     reads 360 handwritten digits                  make golden   refreshes texts that tests hold output to
 #   make check-gpu  the CUDA target, where there is a GPU        make bench    against other tools, where there is one
-#   make bench-cpu  the CPU target against other tools
-#   make clean    removes build/
+#   make bench-cpu  the CPU target against other tools           make install  into PREFIX (/usr/local), below DESTDIR
+#   make clean    removes build/                            make uninstall  removes what make install made
 #
 # V=1 shows whole commands. Sources are found by wildcard; header dependencies follow by themselves.
 
@@ -145,14 +145,18 @@ demo: all $(B)/tests/show_digits
 	@$(B)/digits --bench --batch 360 --json | awk -F'"median_us": ' \
 	    'NF == 2 { printf "%.2f microseconds a row, 360 rows at a time\n", $$2 / 360; found = 1 } END { exit !found }'
 
+include compiler/install/install.mk
+
 # ---- Packages ----
 
-TOOLS_NEEDED     = gcc g++ flex bison pkg-config
+# TOOL or TOOL:PACKAGE. What tests alone use, and do without, comes with `make deps check`.
+TOOLS_NEEDED     = gcc g++ flex bison pkg-config \
+                   $(if $(filter check,$(MAKECMDGOALS)),cmake ninja:ninja-build zsh mandoc)
 LIBRARIES_NEEDED = jansson cmocka
 
 deps:
 	@missing=; \
-	for tool in $(TOOLS_NEEDED); do command -v $$tool >/dev/null || missing="$$missing $$tool"; done; \
+	for tool in $(TOOLS_NEEDED); do command -v $${tool%%:*} >/dev/null || missing="$$missing $${tool#*:}"; done; \
 	for name in $(LIBRARIES_NEEDED); do pkg-config --exists $$name 2>/dev/null || missing="$$missing lib$$name-dev"; done; \
 	command -v protoc-c >/dev/null || missing="$$missing protobuf-c-compiler"; \
 	pkg-config --exists libprotobuf-c 2>/dev/null || missing="$$missing libprotobuf-c-dev"; \

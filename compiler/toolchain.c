@@ -17,7 +17,7 @@ extern char **environ;
 struct job {
     struct arena *arena;
     const struct plan *plan;
-    const char *runtime;            /* folder of the runtime's headers and archive */
+    const char *headers, *runtime;  /* folders: what generated code includes; the runtime's archive and CUDA sources */
     const char *scratch;            /* folder of the sources and objects; goes away at the end */
     VEC(const char *) objects;
 };
@@ -123,28 +123,33 @@ static const char *output_of(struct command *command)
 
 /* ---- folders ---- */
 
-static bool has_runtime(const char *folder, struct arena *arena)
+static bool is_there(struct arena *arena, const char *folder, const char *file)
 {
-    return access(arena_format(arena, "%s/mlp_runtime.h", folder), R_OK) == 0;
+    return access(arena_format(arena, "%s/%s", folder, file), R_OK) == 0;
 }
 
 /* Beside the compiler in a build tree, or under the same prefix where it is installed. */
-static const char *find_runtime(struct arena *arena)
+static bool find_runtime(struct job *job)
 {
+    struct arena *arena = job->arena;
     char self[PATH_MAX];
     ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
     char *slash = length > 0 ? memrchr(self, '/', (size_t)length) : NULL;
     if (slash) {
         *slash = '\0';
-        const char *places[] = {arena_format(arena, "%s/runtime", self), arena_format(arena, "%s/../lib/mlpc", self)};
+        const char *beside = arena_format(arena, "%s/runtime", self);
+        const char *places[][2] = {{beside, beside}, {arena_format(arena, "%s/../include/mlpc", self),
+                                                      arena_format(arena, "%s/../lib/mlpc", self)}};
         for (size_t i = 0; i < 2; i++) {
-            if (has_runtime(places[i], arena))
-                return places[i];
+            job->headers = places[i][0];
+            job->runtime = places[i][1];
+            if (is_there(arena, job->headers, "mlp_runtime.h") && is_there(arena, job->runtime, "libmlprt.a"))
+                return true;
         }
     }
-    fputs("mlpc: error: cannot find the runtime: neither runtime/ nor ../lib/mlpc/ beside mlpc has mlp_runtime.h\n",
-          stderr);
-    return NULL;
+    fputs("mlpc: error: cannot find the runtime: mlp_runtime.h and libmlprt.a are neither in runtime/ beside mlpc, nor "
+          "in ../include/mlpc/ and ../lib/mlpc/\n", stderr);
+    return false;
 }
 
 static const char *make_scratch(struct arena *arena)
@@ -170,8 +175,8 @@ static void remove_scratch(struct arena *arena, const char *path)
 
 static bool job_begin(struct job *job, const struct plan *plan, const struct outputs *sources)
 {
-    *job = (struct job){.arena = plan->arena, .plan = plan, .runtime = find_runtime(plan->arena)};
-    if (!job->runtime || !(job->scratch = make_scratch(plan->arena)))
+    *job = (struct job){.arena = plan->arena, .plan = plan};
+    if (!find_runtime(job) || !(job->scratch = make_scratch(plan->arena)))
         return false;
     struct outputs aside = {.arena = plan->arena};
     for (size_t i = 0; i < sources->files.count; i++) {
@@ -222,7 +227,7 @@ static bool compile(struct job *job, const char *source)
     add_compiler(job, &command, source);
     if (ends_with(source, ".S"))    /* for .incbin; the headers stand beside what includes them */
         add(&command, arena_format(job->arena, "-I%s", job->scratch));
-    add(&command, arena_format(job->arena, "-I%s", job->runtime));
+    add(&command, arena_format(job->arena, "-I%s", job->headers));
     add(&command, "-c");
     add(&command, "-o");
     add(&command, object);

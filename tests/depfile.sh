@@ -28,7 +28,8 @@ digits.safetensors:" --exe -o program -MP digits.mlp
 cp digits.safetensors other.safetensors
 rule "--weights" "program: digits.mlp other.safetensors" --exe -o program --weights=other.safetensors digits.mlp
 rule "--random-weights" "program: digits.mlp" --exe -o program --random-weights=1 digits.mlp
-check "standard input" bash -c '"$1" -M --lib -o out - <digits.mlp | grep -qx "out/libdigits.a: digits.safetensors"' - "$mlpc"
+check "standard input" \
+    bash -c '"$1" -M --lib -o out - <digits.mlp | grep -qx "out/libdigits.a: digits.safetensors"' - "$mlpc"
 check "-MD" "$mlpc" --target=cpu -MD -o sources digits.mlp
 check "-MD writes beside the output" grep -qx "sources/digits.c: digits.mlp digits.safetensors" sources/digits.c.d
 check "-MD -MF" "$mlpc" --target=cpu -MD -MF named.d -MT goal -o sources digits.mlp
@@ -41,8 +42,8 @@ done
 status "-MP without -M" 2 "$mlpc" --target=cpu -MP -o sources digits.mlp
 
 # ---- Names that mean something to make ----
-# Each is the name of a spec, of weights and of a plan file. With the rule, make must find them, think that what was made
-# of them is up to date, and make it anew after each of them was touched. As a target, make must know the name.
+# Each is the name of a spec, of weights and of a plan file. With the rule, make must find them, think that what was
+# made of them is up to date, and make it anew after each of them was touched. As a target, make must know the name.
 names=('a b' 'a$b' 'a#b' 'a:b' 'a\b' 'a\ b' 'a\\#b' 'a\\b' 'a\:b' 'two  blanks' "it's" 'a&b' '$(x)' '${x}$$')
 printf 'include rule\ngoal:\n\t@echo made\n\t@touch goal\n' >Makefile
 for name in "${names[@]}"; do
@@ -51,7 +52,8 @@ for name in "${names[@]}"; do
     echo "mlpc plans 1" >"$name.plan"
     touch -d "1 hour ago" "$name".*
     rm -f goal
-    check "-M for '$name'" "$mlpc" -M -MP -MF rule -MT goal --weights="$name.safetensors" --plan="$name.plan" "$name.mlp"
+    check "-M for '$name'" "$mlpc" -M -MP -MF rule -MT goal --weights="$name.safetensors" --plan="$name.plan" \
+        "$name.mlp"
     got=$(make 2>&1; make 2>&1)
     for file in "$name.mlp" "$name.safetensors" "$name.plan"; do
         touch "$file"

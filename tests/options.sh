@@ -34,8 +34,8 @@ same $zsh_completion < <(grep -oE -- "[])}*\",'{]$option" $zsh_completion | grep
 
 # ---- Completion in bash ----
 . $bash_completion
-# complete_line LINE: what is offered at the end of a line, sorted, a word each line. As bash splits it: at blanks, and at
-# an equals sign, which is a word.
+# complete_line LINE: what is offered at the end of a line, sorted, a word each line. As bash splits it: at blanks, and
+# at an equals sign, which is a word.
 complete_line() {
     local line=${1//=/ = }
     read -ra COMP_WORDS <<<"$line"
@@ -112,7 +112,8 @@ else
 fi
 sed -n '/^\.Sh LANGUAGE/,/^\.Ed/p' $manual | sed -n '/^\.Bd/,/^\.Ed/{/^\./!p}' >"$scratch/spec.mlp"
 check "the spec of $manual" "$mlpc" --check -Werror --random-weights=1 "$scratch/spec.mlp"
-for function in $(sed -nE 's/^    SIMPLE\("([a-z0-9_]+)".*/\1/p; s/^    \{"([a-z0-9_]+)", "\1\(.*/\1/p' compiler/functions.c); do
+functions=$(sed -nE 's/^    SIMPLE\("([a-z0-9_]+)".*/\1/p; s/^    \{"([a-z0-9_]+)", "\1\(.*/\1/p' compiler/functions.c)
+for function in $functions; do
     check "$manual has the function $function" grep -qE "^\.Li (.* )?$function\>" $manual
 done
 finish options
