@@ -403,7 +403,7 @@ static enum exit_status compile(struct compilation *c)
     bool done = front_end(c);
     if (done && c->graph) {
         middle_end(c);
-        done = open_weights(c) && back_end(c) && pack_weights(c);
+        done = open_weights(c) && back_end(c) && (c->options.dependencies || pack_weights(c));
     }
     diags_print(c->diags, stderr);
     enum exit_status status = done ? read_locks(c) : diags_status(c->diags);
