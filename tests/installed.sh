@@ -8,23 +8,26 @@ unset MAKEFLAGS MAKELEVEL MFLAGS MAKEOVERRIDES CPATH CMAKE_PREFIX_PATH CMAKE_GEN
 # Networks are compiled here again and again. This C compiler keeps the objects that mlpc asks for: they follow from its
 # options, the source and the headers beside it, since the runtime's headers stay the same.
 keeping_compiler() {
+    local compiler options
+    read -r compiler options <<<"${CC:-cc}"
+    compiler=$(command -v "$compiler")      # a name that tests may take for themselves
     mkdir "$scratch/kept"
     cat >"$scratch/keeping-cc" <<END
 #!/usr/bin/env bash
-source=\${!#} folder=\$(dirname "\${!#}")
+source=\${!#} folder=\$(dirname -- "\${!#}")
 if [[ \$folder != */mlpc.* || \$source != *.c ]]; then
-    exec ${CC:-cc} "\$@"
+    exec $compiler "\$@"
 fi
 kept=$scratch/kept/\$(cat "\$folder"/*.h - "\$source" <<<"\${*//\$folder/}" | cksum | tr ' ' _)
 object=\${*: -2:1}
 if [ ! -e "\$kept" ]; then
-    ${CC:-cc} "\$@" || exit
+    $compiler "\$@" || exit
     cp "\$object" "\$kept"
 fi
 cp "\$kept" "\$object"
 END
     chmod +x "$scratch/keeping-cc"
-    export CC=$scratch/keeping-cc
+    export CC="$scratch/keeping-cc${options:+ $options}"
 }
 
 installed() {

@@ -20,7 +20,8 @@ for argument; do
     before=$argument
 done
 END
-chmod +x "$scratch/bin/nvcc"
+printf '#!/bin/sh\nexec %s "$@"\n' "$CC" >"$scratch/bin/cc"
+chmod +x "$scratch/bin/nvcc" "$scratch/bin/cc"
 PATH=$scratch/bin:$PATH
 
 # Blocks of the section become 00, 01, ..., named FILE.00 where they are the content of a file.
