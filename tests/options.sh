@@ -9,11 +9,13 @@ bash_completion=compiler/completion/mlpc.bash
 zsh_completion=compiler/completion/_mlpc
 option='--?[A-Za-z][A-Za-z-]*'
 
-# The options at the beginning of help's lines, without what is said about them.
-"$mlpc" --help | sed -n 's/^  \(-.*\)/\1/p' | sed 's/   *.*//' >"$scratch/table"
-grep -oE -- "(^|[ ,])$option" "$scratch/table" | tr -d ' ,' | sed 's/^-W.*/-W/' | sort -u >"$scratch/help"
+# help_of COMMAND...: the options at the beginning of its lines, without what is said about them.
+help_of() {
+    "$@" --help | sed -n 's/^  \(-.*\)/\1/p' | sed 's/   *.*//' >"$scratch/table"
+    grep -oE -- "(^|[ ,])$option" "$scratch/table" | tr -d ' ,' | sed 's/^-W.*/-W/' | sort -u >"$scratch/help"
+}
 
-# same PLACE: the options read here are those of help
+# same PLACE: the options read here are those of the last help_of
 same() {
     local missing extra
     sed 's/^-W.*/-W/' | sort -u >"$scratch/here"
@@ -23,16 +25,16 @@ same() {
         pass
         return
     fi
-    [ -z "$missing" ] || fail "$1 lacks ${missing}(compare mlpc --help)"
-    [ -z "$extra" ] || fail "$1 has ${extra}which mlpc --help has not"
+    [ -z "$missing" ] || fail "$1 lacks ${missing}(compare --help)"
+    [ -z "$extra" ] || fail "$1 has ${extra}which --help has not"
 }
-check "help has options" test "$(wc -l <"$scratch/help")" -gt 20
-same compiler/options.c < <(echo --help; grep -oE "\"$option\"" compiler/options.c | tr -d '"')
-same $manual < <(sed -n '/^\.Sh DESCRIPTION/,/^\.Sh LANGUAGE/p' $manual | sed -n 's/^\.It \(Fl\)/\1/p' |
-    grep -oE 'Fl [A-Za-z-]+' | sed 's/Fl /-/')
-same $zsh_completion < <(grep -oE -- "[])}*\",'{]$option" $zsh_completion | grep -oE -- "$option")
 
-# ---- Completion in bash ----
+# manual_options FROM TO, zsh_options FROM TO: the options between lines that match
+manual_options() {
+    sed -n "/$1/,/$2/p" $manual | sed -n 's/^\.It \(Fl\)/\1/p' | grep -oE 'Fl [A-Za-z-]+' | sed 's/Fl /-/'
+}
+zsh_options() { sed -n "/$1/,/$2/p" $zsh_completion | grep -oE -- "[])}*\",'{]$option" | grep -oE -- "$option"; }
+
 . $bash_completion
 # complete_line LINE: what is offered at the end of a line, sorted, a word each line. As bash splits it: at blanks, and
 # at an equals sign, which is a word.
@@ -44,6 +46,24 @@ complete_line() {
     _mlpc mlpc 2>/dev/null
     printf '%s\n' "${COMPREPLY[@]}" | sort
 }
+
+# ---- The same options everywhere ----
+help_of "$mlpc" import
+check "help of import has options" test "$(wc -l <"$scratch/help")" -gt 5
+echo --help >>"$scratch/help"
+sort -o "$scratch/help" "$scratch/help"
+same "$manual, IMPORT" < <(manual_options '^\.Sh IMPORT' '^\.Sh LANGUAGE')
+same "$zsh_completion, import" < <(zsh_options '^_mlpc_import' '^}')
+same "$bash_completion, import" < <(complete_line "mlpc import -" | sed 's/=$//')
+
+help_of "$mlpc"
+check "help has options" test "$(wc -l <"$scratch/help")" -gt 20
+same compiler/options.c < <(echo --help; grep -oE "\"$option\"" compiler/options.c | tr -d '"')
+same $manual < <(manual_options '^\.Sh DESCRIPTION' '^\.Sh IMPORT')
+same $zsh_completion < <(zsh_options '^local making' 'the end')
+same $bash_completion < <(complete_line "mlpc -" | sed 's/=$//')
+
+# ---- Completion in bash ----
 # completes LINE WORD...
 completes() {
     local line=$1 got expected
@@ -52,7 +72,6 @@ completes() {
     expected=$(printf '%s\n' "$@" | sort)
     if [ "$got" = "$expected" ]; then pass; else fail "'$line' is completed to:" $got; fi
 }
-same $bash_completion < <(complete_line "mlpc -" | sed 's/=$//')
 
 # Each warning by its name.
 for name in all $(sed -n 's/^WARN(.*"\(.*\)".*/\1/p' compiler/diag.def); do
@@ -74,8 +93,11 @@ done < <(grep -oE -- '--[a-z-]+=[a-z]+\|[a-z|]+' "$scratch/table")
 mkdir "$scratch/place"
 cd "$scratch/place" || exit 1
 mkdir nets
-touch digits.mlp net.safetensors h200.plan notes.txt nets/deep.mlp
-completes "mlpc " digits.mlp nets
+touch digits.mlp net.safetensors h200.plan notes.txt nets/deep.mlp net.onnx
+completes "mlpc " digits.mlp nets import
+completes "mlpc --check " digits.mlp nets
+completes "mlpc import " net.onnx nets
+completes "mlpc import --keep" --keep-layout
 completes "mlpc nets/" nets/deep.mlp
 completes "mlpc --exe -" $(complete_line "mlpc -")
 completes "mlpc --th" --threads=
@@ -88,7 +110,7 @@ completes "mlpc --format=" check write
 completes "mlpc --format=w" write
 completes "mlpc --format " digits.mlp nets
 completes "mlpc --plan=" h200.plan nets
-completes "mlpc -o n" net.safetensors nets notes.txt
+completes "mlpc -o n" net.onnx net.safetensors nets notes.txt
 completes "mlpc --threads=" ""
 cd "$OLDPWD" || exit 1
 

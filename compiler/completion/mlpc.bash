@@ -7,6 +7,13 @@ _mlpc_files()
     mapfile -t COMPREPLY < <((compgen -f -X "!*$2" -- "$1"; compgen -d -- "$1") | sort -u)
 }
 
+# Options; behind one with a value comes no blank.
+_mlpc_options()
+{
+    _mlpc_words "$1" "$2"
+    [[ ${#COMPREPLY[@]} == 1 && ${COMPREPLY[0]} == *= ]] && compopt -o nospace 2>/dev/null
+}
+
 _mlpc_words()
 {
     mapfile -t COMPREPLY < <(compgen -W "$2" -- "$1")
@@ -28,6 +35,23 @@ _mlpc_warnings()
         printf -- '-Werror=%s ' $names; printf -- '-Wno-error=%s ' $names)"
 }
 
+_mlpc_import()
+{
+    local word=$1 option=$2
+    case $option in
+    -o) _mlpc_files "$word" "" ;;
+    --bind | --check-with) _mlpc_files "$word" .npy ;;
+    --name | --output | --batch | --tolerance) ;;
+    *)
+        if [[ $word == -* ]]; then
+            _mlpc_options "$word" "-o --name= --output= --bind= --batch= --keep-layout --check-with= --tolerance= --help"
+        else
+            _mlpc_files "$word" .onnx
+        fi
+        ;;
+    esac
+}
+
 _mlpc()
 {
     local word=${COMP_WORDS[COMP_CWORD]} option=${COMP_WORDS[COMP_CWORD - 1]} equals=
@@ -36,6 +60,10 @@ _mlpc()
         word='' equals=yes
     elif [[ $option == "=" ]]; then
         option=${COMP_WORDS[COMP_CWORD - 2]} equals=yes
+    fi
+    if [[ ${COMP_WORDS[1]} == import && $COMP_CWORD -gt 1 ]]; then
+        _mlpc_import "$word" "$option"
+        return
     fi
     case $option in
     -Werror | -Wno-error) [[ $word == -* ]] || { _mlpc_warnings "$option=$word"; COMPREPLY=("${COMPREPLY[@]#*=}"); } ;;
@@ -59,13 +87,13 @@ _mlpc()
         if [[ $word == -W?* ]]; then
             _mlpc_warnings "$word"
         elif [[ $word == -* ]]; then
-            _mlpc_words "$word" "-o --exe --lib --static --no-static --target= --cpu= --threads= --weights=
+            _mlpc_options "$word" "-o --exe --lib --static --no-static --target= --cpu= --threads= --weights=
                 --random-weights= --plan= --locked --whole= --check --format --dump= --dot --explain
                 --floor= -M -MD -MF -MT -MQ -MP
                 -W -Wall -Werror --error-limit= --color= --version --help -h"
-            [[ ${#COMPREPLY[@]} == 1 && ${COMPREPLY[0]} == *= ]] && compopt -o nospace 2>/dev/null
         else
             _mlpc_files "$word" .mlp
+            [[ $COMP_CWORD == 1 && import == "$word"* ]] && COMPREPLY+=(import)
         fi
         ;;
     esac
