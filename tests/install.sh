@@ -11,7 +11,7 @@ installed "$build"
 # ---- What is where ----
 for file in bin/mlpc include/mlpc/mlp_runtime.h lib/mlpc/libmlprt.a lib/pkgconfig/mlpc.pc \
     lib/cmake/mlpc/mlpcConfig.cmake lib/cmake/mlpc/mlpcConfigVersion.cmake share/mlpc/mlpc.mk \
-    share/man/man1/mlpc.1 share/bash-completion/completions/mlpc share/zsh/site-functions/_mlpc; do
+    share/mlpc/editors/vim/syntax/mlp.vim share/man/man1/mlpc.1 share/bash-completion/completions/mlpc share/zsh/site-functions/_mlpc; do
     check "$file is there" test -s "$prefix/$file"
 done
 check "mlpc may be run, the rest be read" bash -c 'cd "$1" && [ "$(find . -type f -perm 755)" = ./bin/mlpc ] &&
@@ -115,7 +115,17 @@ done
 gcc -c -x c -o "${@: -2:1}" /dev/null
 END
 chmod +x "$scratch/nvcc"
+# ninja_says PATTERN: the commands that make classify for a GPU
+ninja_says() { ninja -C cuda -t commands classify | grep -qE -- "$1"; }
 if [ -r "${CUDA:-/usr/local/cuda}/include/cublasLt.h" ]; then
+    if command -v cmake >/dev/null && command -v ninja >/dev/null; then
+        cd ../cmake || exit 1
+        check "cmake for CUDA" cmake -G Ninja -B cuda -DCMAKE_PREFIX_PATH="$prefix" -DDEVICE=cuda
+        check "cmake for CUDA: the target" ninja_says 'NVCC=.*/nvcc .*mlpc" --target=cuda --lib'
+        check "cmake for CUDA: the libraries" ninja_says ' -L[^ ]*cuda.* mlpc/digits/libdigits.a +-lcublasLt +-lcudart +-lstdc'
+    else
+        skip "the project of CMake for CUDA: there is no cmake or no ninja"
+    fi
     check "a library for CUDA" env NVCC="$scratch/nvcc" mlpc --lib -o cuda "$work/specs/digits.mlp"
 else
     skip "a library for CUDA: there are no CUDA headers"
