@@ -250,13 +250,26 @@ static void add_depfile(const struct compilation *c, struct outputs *outputs)
         fputs(rule, stdout);
 }
 
-static bool overwrites_input(const struct compilation *c, const struct outputs *outputs)
+static bool overwrites(const char *path, const char *input, const char *what)
+{
+    if (!input || !output_is_input(path, input))
+        return false;
+    fprintf(stderr, "mlpc: error: the output '%s' would take the place of the %s\n", path, what);
+    return true;
+}
+
+/* Of an input, or of another output (a rule for make, say). */
+static bool takes_place(const struct compilation *c, const struct outputs *outputs)
 {
     for (size_t i = 0; i < outputs->files.count; i++) {
         const char *path = outputs->files.at[i].path;
-        if (output_same_file(path, c->options.input) || (c->weights_path && output_same_file(path, c->weights_path)) ||
-            (c->options.plan && output_same_file(path, c->options.plan))) {
-            fprintf(stderr, "mlpc: error: the output '%s' is what is compiled\n", path);
+        if (overwrites(path, c->options.input, "spec") || overwrites(path, c->weights_path, "weights file") ||
+            overwrites(path, c->options.plan, "plan file"))
+            return true;
+        for (size_t j = 0; j < i; j++) {
+            if (!output_same_place(c->arena, path, outputs->files.at[j].path))
+                continue;
+            fprintf(stderr, "mlpc: error: two outputs are '%s'\n", path);
             return true;
         }
     }
@@ -343,7 +356,7 @@ static enum exit_status finish(struct compilation *c)
     bool made = c->options.dependencies || make_results(c, &outputs);
     if (made)
         add_depfile(c, &outputs);
-    if (made && overwrites_input(c, &outputs)) {
+    if (made && takes_place(c, &outputs)) {
         outputs_discard(&outputs);
         return EXIT_COMMAND_LINE;
     }

@@ -16,10 +16,10 @@ static const char help[] =
     "Compiles a network into C.\n"
     "\n"
     "  -o DIR                   sources into DIR (default .)\n"
-    "  --exe -o PROGRAM         compiles and links a program, with $CC (and $NVCC)\n"
+    "  --exe -o PROGRAM         compiles and links a program, with $CC (and $NVCC); without -o it has the model's name\n"
     "  --static, --no-static    links the program with static libraries, or not; unless told, a CPU's program is\n"
     "                           static where the C compiler has a static C library\n"
-    "  --lib -o DIR             compiles libNAME.a and NAME.h into DIR\n"
+    "  --lib -o DIR             compiles libNAME.a and NAME.h into DIR (default .)\n"
     "  --target=cuda|cpu        what runs it (default cuda)\n"
     "  --cpu=LIST               the processors that a CPU network is compiled for, whose program takes the best that it\n"
     "                           finds: of x86-64, x86-64-v2, v3, v4 (default x86-64,v3); native: as $CC is told\n"
@@ -277,8 +277,10 @@ static int parse_valued(struct options *options, char **argv, int *at)
                 return (int)wrong("%s needs a value", argv[*at]);
             value = argv[++*at];
         }
-        if (value)
+        if (value) {
+            options->given |= 1u << i;
             return (int)parse_value(options, (enum valued)i, value);
+        }
     }
     return -1;
 }
@@ -394,12 +396,28 @@ static enum exit_status check_format(const struct options *options)
     return EXIT_DONE;
 }
 
+static enum exit_status check_target(const struct options *options)
+{
+    static const enum valued of_cpu[] = {CPU, THREADS};
+    for (size_t i = 0; i < sizeof of_cpu / sizeof *of_cpu; i++) {
+        if (options->given & 1u << of_cpu[i] && options->target != TARGET_CPU)
+            return wrong("%s is for --target=cpu", valued_names[of_cpu[i]]);
+    }
+    if (options->given & 1u << WHOLE && options->target != TARGET_CUDA)
+        return wrong("--whole is for --target=cuda");
+    if (options->locked && options->target != TARGET_CUDA)
+        return wrong("--locked is for --target=cuda: a CPU's products have no plans");
+    return EXIT_DONE;
+}
+
 static enum exit_status check_together(const struct options *options)
 {
     if (!options->input || !*options->input)
         return wrong("no spec given");
     if (options->more_inputs.count && options->mode != MODE_FORMAT)
         return wrong("two specs, '%s' and '%s'", options->input, options->more_inputs.at[0]);
+    if (check_target(options) != EXIT_DONE)
+        return EXIT_COMMAND_LINE;
     if (options->weights && options->random)
         return wrong("--weights=FILE and --random-weights exclude each other");
     if (options->plan && options->target != TARGET_CUDA)
@@ -408,8 +426,6 @@ static enum exit_status check_together(const struct options *options)
         return wrong("--static and --no-static are about programs (--exe)");
     if (options->linking == LINK_STATIC && options->target != TARGET_CPU)
         return wrong("--static is for --target=cpu: a CUDA program needs the driver's library where it runs");
-    if (options->threads > 1 && options->target != TARGET_CPU)
-        return wrong("--threads is for --target=cpu");
     if (options->embed && options->external)
         return wrong("--weights=embed and --weights=external exclude each other");
     if ((options->depfile_path || options->depfile_targets.count || options->depfile_phony) && !options->depfile &&

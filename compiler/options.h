@@ -67,6 +67,7 @@ struct options {
     const char *depfile_path;       /* -MF */
     bool depfile_phony;             /* -MP: a rule without prerequisites for each file but the spec */
     VEC(struct depfile_target) depfile_targets; /* -MT, -MQ */
+    unsigned given;                 /* a bit for each option with a value; options.c knows which */
     struct diag_options messages;
 };
 

@@ -138,10 +138,31 @@ bool outputs_commit(struct outputs *outputs)
     return good;
 }
 
-bool output_same_file(const char *a, const char *b)
+static bool is_same(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+bool output_is_input(const char *path, const char *input)
+{
+    struct stat there, read;
+    if (stat(path, &there) || !S_ISREG(there.st_mode) || (strcmp(input, "-") ? stat(input, &read) : fstat(0, &read)))
+        return false;
+    return is_same(&there, &read);
+}
+
+static bool is_same_folder(struct arena *arena, const char *a, size_t a_length, const char *b, size_t b_length)
 {
     struct stat first, second;
-    return !stat(a, &first) && !stat(b, &second) && first.st_dev == second.st_dev && first.st_ino == second.st_ino;
+    return !stat(a_length ? arena_copy(arena, a, a_length) : ".", &first) &&
+           !stat(b_length ? arena_copy(arena, b, b_length) : ".", &second) && is_same(&first, &second);
+}
+
+bool output_same_place(struct arena *arena, const char *a, const char *b)
+{
+    const char *a_slash = strrchr(a, '/'), *b_slash = strrchr(b, '/');
+    const char *a_name = a_slash ? a_slash + 1 : a, *b_name = b_slash ? b_slash + 1 : b;
+    return !strcmp(a_name, b_name) && is_same_folder(arena, a, (size_t)(a_name - a), b, (size_t)(b_name - b));
 }
 
 bool output_folder(struct arena *arena, const char *path)

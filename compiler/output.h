@@ -33,8 +33,10 @@ bool outputs_commit(struct outputs *outputs);
 /* Removes what was made aside. */
 void outputs_discard(struct outputs *outputs);
 
-/* Whether two paths lead to one file that exists. */
-bool output_same_file(const char *a, const char *b);
+/* Whether the output `path` would take the place of what is read from `input` ("-": standard input). */
+bool output_is_input(const char *path, const char *input);
+/* Whether two outputs, which need not exist, have one place. */
+bool output_same_place(struct arena *arena, const char *a, const char *b);
 
 /* Makes a folder, and those above it, where there are none; false after a message. */
 bool output_folder(struct arena *arena, const char *path);

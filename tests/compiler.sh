@@ -214,8 +214,35 @@ check "CC's own options win" bash -c 'CC="${CC:-gcc} -O0 -Werror=unknown-pragmas
 check "a compiler behind another program" env CC="env LC_ALL=C ${CC:-gcc}" "$mlpc" --exe --target=cpu -o slow digits.mlp
 # What stands in the way is found before anything changes; devices and links stay what they are.
 cp digits.mlp same.mlp
-status "the output is the spec" 2 "$mlpc" --exe --target=cpu -o same.mlp same.mlp
-check "the spec is as it was" cmp same.mlp digits.mlp
+cp digits.safetensors digits.weights
+sed 's/digits.safetensors/digits.weights/' digits.mlp >packed.mlp
+# takes_place NAME FILE WHAT COMMAND...: refused for the sake of FILE, which is as it was
+takes_place() {
+    local name=$1 file=$2 what=$3
+    shift 3
+    cp "$file" kept_input
+    status "$name" 2 "$@"
+    says "$name" "would take the place of the $what"
+    check "$name: it is as it was" cmp "$file" kept_input
+}
+takes_place "the output is the spec" same.mlp spec "$mlpc" --exe --target=cpu -o same.mlp same.mlp
+ln same.mlp linked.mlp
+takes_place "the output is the spec by another name" same.mlp spec "$mlpc" --exe --target=cpu -o linked.mlp same.mlp
+takes_place "the output is standard input" same.mlp spec \
+    bash -c '"$1" --exe --target=cpu -o same.mlp - <same.mlp' - "$mlpc"
+takes_place "the rule for make is the spec" same.mlp spec "$mlpc" -M -MF same.mlp same.mlp
+takes_place "the rule for make is the weights" digits.safetensors "weights file" "$mlpc" -M -MF digits.safetensors same.mlp
+takes_place "packed weights are the weights" digits.weights "weights file" "$mlpc" --target=cpu -o . packed.mlp
+status "two outputs in one place" 2 "$mlpc" --exe --target=cpu -o both -MD -MF ./both digits.mlp
+check "two outputs in one place: none" test ! -e both
+for option in --whole=never --locked; do
+    status "$option on a CPU" 2 "$mlpc" --target=cpu $option digits.mlp
+    says "$option on a CPU" "${option%=*} is for --target=cuda"
+done
+for option in --cpu=v3 --threads=1; do
+    status "$option on a GPU" 2 "$mlpc" $option digits.mlp
+    says "$option on a GPU" "${option%=*} is for --target=cpu"
+done
 "$mlpc" --target=cpu -o kept digits.mlp && cp kept/digits.c kept.c && sed 's/relu/tanh/' digits.mlp >other.mlp
 status "a depfile that cannot be written" 3 "$mlpc" --target=cpu -o kept -MD -MF nowhere/d other.mlp
 check "the sources are as they were" cmp kept/digits.c kept.c
