@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "device.h"
+#include "nearest.h"
 #include "version.h"
 #include "warnings.h"
 
@@ -16,7 +17,7 @@ static const char help[] =
     "Compiles a network into C.\n"
     "\n"
     "  -o DIR                   sources into DIR (default .)\n"
-    "  --exe -o PROGRAM         compiles and links a program, with $CC (and $NVCC); without -o it has the model's name\n"
+    "  --exe -o PROGRAM         compiles and links a program, with $CC (and $NVCC); without -o by the model's name\n"
     "  --static, --no-static    links the program with static libraries, or not; unless told, a CPU's program is\n"
     "                           static where the C compiler has a static C library\n"
     "  --lib -o DIR             compiles libNAME.a and NAME.h into DIR (default .)\n"
@@ -285,11 +286,12 @@ static int parse_valued(struct options *options, char **argv, int *at)
     return -1;
 }
 
+static const char *const flags[] = {"--exe",    "--lib", "--check",  "-M",          "--dot", "--explain",
+                                    "--locked", "-MD",   "--static", "--no-static", "-MP",   NULL};
+
 /* Options that stand alone; -1 if it is none of them. */
 static int parse_flag(struct options *options, const char *argument)
 {
-    static const char *const flags[] = {"--exe", "--lib", "--check", "-M", "--dot", "--explain",
-                                        "--locked", "-MD", "--static", "--no-static", "-MP", NULL};
     switch (index_of(argument, flags)) {
     case 0:
         return (int)set_mode(options, MODE_PROGRAM);
@@ -346,6 +348,17 @@ static int parse_short(struct arena *arena, struct options *options, char **argv
     return -1;
 }
 
+static enum exit_status unknown(struct arena *arena, const char *option)
+{
+    const char *name = arena_copy(arena, option, strcspn(option, "="));
+    struct nearest nearest = nearest_to(name);
+    for (int i = 0; flags[i]; i++)
+        nearest_offer(&nearest, flags[i]);
+    for (int i = 0; valued_names[i]; i++)
+        nearest_offer(&nearest, valued_names[i]);
+    return wrong("unknown option '%s'%s", option, nearest_text(arena, &nearest));
+}
+
 static enum exit_status parse_one(struct arena *arena, struct options *options, char **argv, int *at)
 {
     const char *argument = argv[*at];
@@ -361,7 +374,7 @@ static enum exit_status parse_one(struct arena *arena, struct options *options, 
     if (status >= 0)
         return (enum exit_status)status;
     if (*argument == '-' && argument[1])
-        return wrong("unknown option '%s'", argument);
+        return unknown(arena, argument);
     if (options->input)
         VEC_PUSH(arena, &options->more_inputs, argument);
     else

@@ -16,6 +16,8 @@ says "--version" '^mlpc '
 status "no arguments" 2 "$mlpc"
 status "unknown option" 2 "$mlpc" --no-such-option digits.mlp
 says "unknown option" 'no-such-option'
+status "misspelt option" 2 "$mlpc" --treads=2 digits.mlp
+says "misspelt option" "unknown option '--treads=2'; did you mean '--threads'?"
 status "a spec without an end" 3 "$mlpc" --target=cpu /dev/zero
 status "two specs" 2 "$mlpc" --target=cpu digits.mlp digits.mlp
 status "unknown target" 2 "$mlpc" --target=tpu digits.mlp
