@@ -2,6 +2,7 @@
 #include "diag_message.h"
 
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char *const slug_text[] = {
@@ -23,6 +24,11 @@ struct diags *diags_new(struct arena *arena, const struct source *source, const 
     diags->source = source;
     diags->options = options;
     return diags;
+}
+
+enum diag_form diags_form(const struct diags *diags)
+{
+    return diags->options->form;
 }
 
 enum exit_status diags_status(const struct diags *diags)
@@ -53,9 +59,7 @@ static void record(struct diags *diags, struct message message, const struct spa
     }
     VEC_PUSH(diags->arena, &diags->messages, message);
     diags->open = &diags->messages.at[diags->messages.count - 1];
-    if (!message.slug)
-        diags->status = EXIT_ENVIRONMENT;
-    else if (message.severity == SEVERITY_ERROR && diags->status == EXIT_DONE)
+    if (message.severity == SEVERITY_ERROR && message.slug && diags->status == EXIT_DONE)
         diags->status = EXIT_USER;
 }
 
@@ -87,9 +91,42 @@ void diag_environment(struct diags *diags, const struct span *where, const char 
 {
     va_list args;
     va_start(args, format);
-    struct message message = {.severity = SEVERITY_ERROR, .text = arena_format_list(diags->arena, format, args)};
+    struct message message = {.severity = SEVERITY_ERROR, .cause = "environment",
+                              .text = arena_format_list(diags->arena, format, args)};
     va_end(args);
     record(diags, message, where);
+    diags->status = EXIT_ENVIRONMENT;
+}
+
+void diag_command_line(struct diags *diags, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    struct message message = {.severity = SEVERITY_ERROR, .cause = "command-line",
+                              .text = arena_format_list(diags->arena, format, args)};
+    va_end(args);
+    record(diags, message, NULL);
+    diags->status = EXIT_COMMAND_LINE;
+}
+
+void diag_remark(struct diags *diags, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    struct message message = {.severity = SEVERITY_NOTE, .cause = "remark",
+                              .text = arena_format_list(diags->arena, format, args)};
+    va_end(args);
+    record(diags, message, NULL);
+}
+
+void diag_error_in(struct diags *diags, enum diag_slug slug, const char *path, size_t line, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    struct message message = {.severity = SEVERITY_ERROR, .slug = slug_text[slug], .path = path, .line = line,
+                              .text = arena_format_list(diags->arena, format, args)};
+    va_end(args);
+    record(diags, message, NULL);
 }
 
 void diag_note(struct diags *diags, struct span span, const char *format, ...)
@@ -131,4 +168,31 @@ bool diag_reads(const struct diags *diags, struct span span, const char *text)
     const size_t length = span.end - span.begin;
     return span.end <= diags->source->length && strlen(text) == length &&
            !memcmp(diags->source->text + span.begin, text, length);
+}
+
+/* ---- Printing ---- */
+
+static int compare_messages(const void *left, const void *right)
+{
+    const struct message *a = left, *b = right;
+    if (a->placed != b->placed)
+        return a->placed ? -1 : 1;
+    if (a->placed && a->span.begin != b->span.begin)
+        return a->span.begin < b->span.begin ? -1 : 1;
+    return a->order < b->order ? -1 : a->order > b->order;
+}
+
+void diags_sort(struct diags *diags)
+{
+    if (diags->messages.count)
+        qsort(diags->messages.at, diags->messages.count, sizeof *diags->messages.at, compare_messages);
+    diags->open = NULL;
+}
+
+void diags_finish(struct diags *diags, FILE *to, enum exit_status status)
+{
+    diags_print(diags, to);
+    diags_sort(diags);
+    if (diags->options->form == DIAG_SARIF)
+        diags_print_sarif(diags, to, status);
 }

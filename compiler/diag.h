@@ -1,6 +1,7 @@
 /* Messages about the user's input. A message is recorded first and printed at the end of a pass, in the order of
  * the source: `path:line:col: error: text [slug]`, the source line, a caret under the span, what to write instead where
- * that is known, then its notes in the same form. Spans are byte offsets; line and column exist only in print.
+ * that is known, then its notes in the same form; or all together as one SARIF document. Spans are byte offsets; line and
+ * column exist only in print.
  *
  * Three kinds are never mixed: the user's mistake (these), the environment's failure (diag_environment: exit 3),
  * our bug (an assert). */
@@ -31,10 +32,12 @@ enum diag_slug {
 };
 
 enum diag_color { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
+enum diag_form { DIAG_TEXT, DIAG_SARIF };
 
 /* What the command line says about messages. Zeros are what holds unless told; settings are 1, -1 (no) or 0 (untold). */
 struct diag_options {
     enum diag_color color;
+    enum diag_form form;
     bool limited;                   /* by --error-limit */
     size_t limit;                   /* errors shown, and warnings; 0: all */
     int all;                        /* -Wall */
@@ -62,6 +65,13 @@ void diag_note(struct diags *diags, struct span span, const char *format, ...)
  * belong together; they come in the order of the source. */
 void diag_fix(struct diags *diags, struct span span, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* A mistake in another file than the source. */
+void diag_error_in(struct diags *diags, enum diag_slug slug, const char *path, size_t line, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
+/* What is worth a word, and about no place. */
+void diag_remark(struct diags *diags, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The command line asks for what cannot be, as the files show. Marks exit status 2. */
+void diag_command_line(struct diags *diags, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* The environment failed (a file, a tool, the disk): `where` is a span or NULL. Marks exit status 3. */
 void diag_environment(struct diags *diags, const struct span *where, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -69,10 +79,14 @@ void diag_environment(struct diags *diags, const struct span *where, const char 
 /* Whether the source has this text there. */
 bool diag_reads(const struct diags *diags, struct span span, const char *text);
 
-/* Prints what has been recorded since the last call (at most 20 errors unless told, then how many more there are). */
+/* Prints what has been recorded since the last call (at most 20 errors unless told, then how many more there are). As
+ * SARIF there is one document, which diags_finish prints, with all of them. */
 void diags_print(struct diags *diags, FILE *to);
+void diags_finish(struct diags *diags, FILE *to, enum exit_status status);
 
-/* EXIT_DONE, EXIT_USER or EXIT_ENVIRONMENT, by what has been recorded so far. */
+enum diag_form diags_form(const struct diags *diags);
+
+/* EXIT_DONE, EXIT_USER, EXIT_COMMAND_LINE or EXIT_ENVIRONMENT, by what has been recorded so far. */
 enum exit_status diags_status(const struct diags *diags);
 
 /* 1-based; columns count bytes. */

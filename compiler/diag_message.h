@@ -18,10 +18,13 @@ struct fix {
 
 struct message {
     enum severity severity;
-    const char *slug;               /* NULL: the environment's failure */
+    const char *slug;               /* NULL: no mistake in a file */
+    const char *cause;              /* in place of a slug, for tools */
     bool promoted;                  /* a warning that counts as an error */
     bool placed;                    /* span is valid */
     struct span span;
+    const char *path;               /* of another file, or NULL */
+    size_t line;                    /* there */
     const char *text;
     VEC(struct note) notes;
     VEC(struct fix) fixes;
@@ -37,5 +40,10 @@ struct diags {
     size_t recorded;
     enum exit_status status;
 };
+
+/* In the order of the source; messages without a place there behind all others. */
+void diags_sort(struct diags *diags);
+/* Those that have been recorded, as one document. */
+void diags_print_sarif(const struct diags *diags, FILE *to, enum exit_status status);
 
 #endif

@@ -1,7 +1,6 @@
 /* Messages as text, for people. */
 #include "diag_message.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -188,18 +187,22 @@ static void print_excerpt(const struct printer *printer, struct span span, const
         print_fixes(printer, &window, message);
 }
 
-static void print_head(const struct printer *printer, const struct span *span, enum severity severity,
-                       const char *text)
+static void print_place(const struct printer *printer, struct span span)
 {
-    fputs(color(printer, strong), printer->to);
-    if (span) {
-        int line, column;
-        source_position(printer->source, span->begin, &line, &column);
-        utf8_print(printer->to, printer->source->path);
-        fprintf(printer->to, ":%d:%d: ", line, column);
-    } else {
-        fputs("mlpc: ", printer->to);
-    }
+    int line, column;
+    source_position(printer->source, span.begin, &line, &column);
+    utf8_print(printer->to, printer->source->path);
+    fprintf(printer->to, ":%d:%d: ", line, column);
+}
+
+static void print_other_place(const struct printer *printer, const struct message *message)
+{
+    utf8_print(printer->to, message->path);
+    fprintf(printer->to, ":%zu: ", message->line);
+}
+
+static void print_words(const struct printer *printer, enum severity severity, const char *text)
+{
     fprintf(printer->to, "%s%s:%s ", color(printer, severity_color[severity]), severity_text[severity],
             color(printer, plain));
     utf8_print(printer->to, text);
@@ -217,38 +220,36 @@ static void print_slug(const struct printer *printer, const struct message *mess
 
 static void print_message(const struct printer *printer, const struct message *message)
 {
-    const struct span *span = message->placed ? &message->span : NULL;
-    print_head(printer, span, message->severity, message->text);
+    fputs(color(printer, strong), printer->to);
+    if (message->placed)
+        print_place(printer, message->span);
+    else if (message->path)
+        print_other_place(printer, message);
+    else
+        fputs("mlpc: ", printer->to);
+    print_words(printer, message->severity, message->text);
     print_slug(printer, message);
-    if (span)
-        print_excerpt(printer, *span, message);
+    if (message->placed)
+        print_excerpt(printer, message->span, message);
     for (size_t i = 0; i < message->notes.count; i++) {
         const struct note *note = &message->notes.at[i];
-        print_head(printer, &note->span, SEVERITY_NOTE, note->text);
+        fputs(color(printer, strong), printer->to);
+        print_place(printer, note->span);
+        print_words(printer, SEVERITY_NOTE, note->text);
         fputc('\n', printer->to);
         print_excerpt(printer, note->span, NULL);
     }
 }
 
-/* In the order of the source; messages without a place behind all others. */
-static int compare_messages(const void *left, const void *right)
-{
-    const struct message *a = left, *b = right;
-    if (a->placed != b->placed)
-        return a->placed ? -1 : 1;
-    if (a->placed && a->span.begin != b->span.begin)
-        return a->span.begin < b->span.begin ? -1 : 1;
-    return a->order < b->order ? -1 : a->order > b->order;
-}
-
 void diags_print(struct diags *diags, FILE *to)
 {
     const struct diag_options *options = diags->options;
+    if (options->form != DIAG_TEXT)
+        return;
     bool colored = options->color == COLOR_ALWAYS || (options->color == COLOR_AUTO && isatty(fileno(to)));
     struct printer printer = {diags->source, to, colored};
-    size_t seen[2] = {0, 0}, most = options->limited ? options->limit : MOST_SHOWN;
-    if (diags->messages.count)
-        qsort(diags->messages.at, diags->messages.count, sizeof *diags->messages.at, compare_messages);
+    size_t seen[3] = {0, 0, 0}, most = options->limited ? options->limit : MOST_SHOWN;
+    diags_sort(diags);
     for (size_t i = 0; i < diags->messages.count; i++) {
         const struct message *message = &diags->messages.at[i];
         if (seen[message->severity]++ < most || !most)
@@ -259,5 +260,4 @@ void diags_print(struct diags *diags, FILE *to)
             fprintf(to, "%zu more %s%s\n", seen[i] - most, severity_text[i], seen[i] > most + 1 ? "s" : "");
     }
     diags->messages.count = 0;
-    diags->open = NULL;
 }

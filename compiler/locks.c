@@ -79,13 +79,13 @@ static void lock_forms(struct plan *plan, const mlp_plan_file *file)
 
 /* ---- The file ---- */
 
-bool locks_read(struct plan *plan, const char *path, const char *text, size_t length)
+bool locks_read(struct plan *plan, struct diags *diags, const char *path, const char *text, size_t length)
 {
     mlp_plan_file file;
     mlp_plan_error error;
     bool good = mlp_plan_file_parse(text, length, &file, &error);
     if (!good)
-        fprintf(stderr, "%s:%zu: error: %s [plan-file]\n", path, error.line, error.text);
+        diag_error_in(diags, DIAG_PLAN_FILE, path, error.line, "%s", error.text);
     for (size_t i = 0; good && i < plan->products.count; i++)
         lock_product(plan, &plan->products.at[i], &file);
     if (good && plan->target == TARGET_CUDA)

@@ -170,7 +170,7 @@ static struct outputs render_all(const struct compilation *c)
 {
     const struct plan *plan = c->plan;
     bool embedded = c->blob && !c->options.external;
-    struct outputs outputs = {.arena = c->arena};
+    struct outputs outputs = {.arena = c->arena, .diags = c->diags};
     struct emitter emitter = {.arena = c->arena};
     emit_header(&emitter, plan);
     render(&outputs, arena_format(c->arena, "%s.h", plan->prefix), &emitter);
@@ -228,7 +228,7 @@ static bool make_results(const struct compilation *c, struct outputs *outputs)
         return toolchain_program(c->plan, &rendered, output, c->options.linking, outputs);
     }
     output = output ? output : ".";
-    if (!output_folder(c->arena, output))
+    if (!output_folder(outputs, output))
         return false;
     if (c->options.mode == MODE_LIBRARY) {
         add_external(c, outputs, arena_format(c->arena, "%s/", output));
@@ -250,11 +250,11 @@ static void add_depfile(const struct compilation *c, struct outputs *outputs)
         fputs(rule, stdout);
 }
 
-static bool overwrites(const char *path, const char *input, const char *what)
+static bool overwrites(struct diags *diags, const char *path, const char *input, const char *what)
 {
     if (!input || !output_is_input(path, input))
         return false;
-    fprintf(stderr, "mlpc: error: the output '%s' would take the place of the %s\n", path, what);
+    diag_command_line(diags, "the output '%s' would take the place of the %s", path, what);
     return true;
 }
 
@@ -263,13 +263,14 @@ static bool takes_place(const struct compilation *c, const struct outputs *outpu
 {
     for (size_t i = 0; i < outputs->files.count; i++) {
         const char *path = outputs->files.at[i].path;
-        if (overwrites(path, c->options.input, "spec") || overwrites(path, c->weights_path, "weights file") ||
-            overwrites(path, c->options.plan, "plan file"))
+        if (overwrites(c->diags, path, c->options.input, "spec") ||
+            overwrites(c->diags, path, c->weights_path, "weights file") ||
+            overwrites(c->diags, path, c->options.plan, "plan file"))
             return true;
         for (size_t j = 0; j < i; j++) {
             if (!output_same_place(c->arena, path, outputs->files.at[j].path))
                 continue;
-            fprintf(stderr, "mlpc: error: two outputs are '%s'\n", path);
+            diag_command_line(c->diags, "two outputs are '%s'", path);
             return true;
         }
     }
@@ -317,12 +318,12 @@ static void print_dump(const struct compilation *c)
 static enum exit_status read_locks(const struct compilation *c)
 {
     size_t length;
-    const char *path = c->options.plan, *text = path ? input_read(c->arena, path, &length) : NULL;
+    const char *path = c->options.plan, *text = path ? input_read(c->arena, c->diags, path, &length) : NULL;
     if (!path || !c->plan)
         return EXIT_DONE;
     if (!text)
         return EXIT_ENVIRONMENT;
-    return locks_read(c->plan, path, text, length) ? EXIT_DONE : EXIT_USER;
+    return locks_read(c->plan, c->diags, path, text, length) ? EXIT_DONE : EXIT_USER;
 }
 
 /* --locked: every product that runs take must have a plan. Without it, that some have none is worth a word where a file
@@ -332,23 +333,23 @@ static bool check_locked(const struct compilation *c)
     const struct plan *plan = c->plan;
     size_t missing, wanted = locks_wanted(plan, &missing);
     if (missing && !c->options.locked && c->options.plan)
-        fprintf(stderr, "mlpc: note: '%s' has no plan for %zu of %zu products: cuBLASLt's heuristic will choose theirs "
-                        "when the program starts\n", c->options.plan, missing, wanted);
+        diag_remark(c->diags, "'%s' has no plan for %zu of %zu products: cuBLASLt's heuristic will choose theirs "
+                    "when the program starts", c->options.plan, missing, wanted);
     if (!missing || !c->options.locked)
         return true;
     for (size_t i = 0; i < plan->products.count; i++) {
         const struct product *product = &plan->products.at[i];
         const struct step *step = &plan->steps.at[product->step];
         if (!product->lock_count && forms_run(plan, product))
-            fprintf(stderr, "%s:%d: error: no plan for the product of '%s', %" PRId64 " rows: %s\n", c->source.path,
-                    step->line, step->name, product->rows, product->text);
+            diag_error(c->diags, DIAG_NO_PLAN, step->span, "no plan for the product of '%s', %" PRId64 " rows: %s",
+                       step->name, product->rows, product->text);
     }
     return false;
 }
 
 static enum exit_status finish(struct compilation *c)
 {
-    struct outputs outputs = {.arena = c->arena};
+    struct outputs outputs = {.arena = c->arena, .diags = c->diags};
     if (!check_locked(c))
         return EXIT_NO_PLAN;
     if (c->options.mode == MODE_CHECK)
@@ -367,9 +368,7 @@ static enum exit_status finish(struct compilation *c)
 
 static bool read_spec(struct compilation *c)
 {
-    c->source.path = strcmp(c->options.input, "-") ? c->options.input : "<stdin>";
-    c->source.text = input_read(c->arena, c->options.input, &c->source.length);
-    c->diags = diags_new(c->arena, &c->source, &c->options.messages);
+    c->source.text = input_read(c->arena, c->diags, c->options.input, &c->source.length);
     return c->source.text;
 }
 
@@ -378,11 +377,9 @@ static enum exit_status format(struct compilation *c)
 {
     if (!read_spec(c))
         return EXIT_ENVIRONMENT;
-    if (!parse_spec(c->arena, c->diags, &c->source)) {
-        diags_print(c->diags, stderr);
+    if (!parse_spec(c->arena, c->diags, &c->source))
         return diags_status(c->diags);
-    }
-    struct outputs outputs = {.arena = c->arena};
+    struct outputs outputs = {.arena = c->arena, .diags = c->diags};
     size_t length;
     const char *text = format_spec(c->arena, c->diags, &c->source, &length);
     bool differs = length != c->source.length || memcmp(text, c->source.text, length);
@@ -395,18 +392,6 @@ static enum exit_status format(struct compilation *c)
     if (!outputs_commit(&outputs) || fflush(stdout) || ferror(stdout))
         return EXIT_ENVIRONMENT;
     return differs && c->options.format == FORMAT_CHECK ? EXIT_USER : EXIT_DONE;
-}
-
-/* One spec after the other; the worst status counts. */
-static enum exit_status format_all(struct compilation *c)
-{
-    enum exit_status worst = format(c);
-    for (size_t i = 0; i < c->options.more_inputs.count; i++) {
-        c->options.input = c->options.more_inputs.at[i];
-        enum exit_status status = format(c);
-        worst = status > worst ? status : worst;
-    }
-    return worst;
 }
 
 static enum exit_status compile(struct compilation *c)
@@ -430,6 +415,27 @@ static enum exit_status compile(struct compilation *c)
     return fflush(stdout) || ferror(stdout) ? EXIT_ENVIRONMENT : EXIT_DONE;
 }
 
+static enum exit_status process(struct compilation *c)
+{
+    c->source.path = strcmp(c->options.input, "-") ? c->options.input : "<stdin>";
+    c->diags = diags_new(c->arena, &c->source, &c->options.messages);
+    enum exit_status status = c->options.mode == MODE_FORMAT ? format(c) : compile(c);
+    diags_finish(c->diags, stderr, status);
+    return status;
+}
+
+/* One spec after the other; the worst status counts. */
+static enum exit_status process_all(struct compilation *c)
+{
+    enum exit_status worst = process(c);
+    for (size_t i = 0; i < c->options.more_inputs.count; i++) {
+        c->options.input = c->options.more_inputs.at[i];
+        enum exit_status status = process(c);
+        worst = status > worst ? status : worst;
+    }
+    return worst;
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1 && !strcmp(argv[1], "import"))
@@ -438,7 +444,7 @@ int main(int argc, char **argv)
     bool done;
     enum exit_status status = options_parse(compilation.arena, argc, argv, &compilation.options, &done);
     if (status == EXIT_DONE && !done)
-        status = compilation.options.mode == MODE_FORMAT ? format_all(&compilation) : compile(&compilation);
+        status = process_all(&compilation);
     if (compilation.weights)
         weights_close(compilation.weights);
     arena_free(compilation.arena);

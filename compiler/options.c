@@ -48,6 +48,7 @@ static const char help[] =
     "  -Werror, -Werror=NAME    warnings are errors, or this one is; -Wno-error=NAME: this one is none\n"
     "  --error-limit=N          shows at most N errors, and N warnings (default 20; 0: all)\n"
     "  --color=auto|always|never\n"
+    "  --diagnostics-format=text|sarif   messages for people, or as one SARIF document on standard error\n"
     "  --version, --help, -h\n"
     "\n"
     "Exit status: 0 done; 1 the spec or the weights are wrong; 2 the command line is wrong; 3 a file, the\n"
@@ -145,6 +146,7 @@ static const char *const targets[] = {"cpu", "cuda", NULL};
 static const char *const dumps[] = {"ast", "graph", "fused", "plan", "memory", NULL};
 static const char *const wholes[] = {"auto", "never", "rows", "few", "all", NULL};
 static const char *const colors[] = {"auto", "always", "never", NULL};
+static const char *const forms[] = {"text", "sarif", NULL};
 
 static enum exit_status no_such_choice(const char *name, const char *value, const char *const *choices)
 {
@@ -221,11 +223,15 @@ static enum exit_status parse_levels(struct options *options, const char *list)
     }
 }
 
-enum valued { TARGET, CPU, THREADS, DUMP, COLOR, ERROR_LIMIT, WEIGHTS, RANDOM_WEIGHTS, WHOLE, FLOOR, PLAN };
+enum valued {
+    TARGET, CPU, THREADS, DUMP, COLOR, DIAGNOSTICS_FORMAT, ERROR_LIMIT,
+    WEIGHTS, RANDOM_WEIGHTS, WHOLE, FLOOR, PLAN,
+};
 
-static const char *const valued_names[] = {"--target",      "--cpu",     "--threads",        "--dump",  "--color",
-                                           "--error-limit", "--weights", "--random-weights", "--whole", "--floor",
-                                           "--plan",        NULL};
+static const char *const valued_names[] = {
+    "--target", "--cpu", "--threads", "--dump", "--color", "--diagnostics-format", "--error-limit",
+    "--weights", "--random-weights", "--whole", "--floor", "--plan", NULL,
+};
 
 static enum exit_status parse_value(struct options *options, enum valued option, const char *value)
 {
@@ -247,6 +253,10 @@ static enum exit_status parse_value(struct options *options, enum valued option,
     case COLOR:
         status = choose(name, value, colors, &choice);
         options->messages.color = (enum diag_color)choice;
+        return status;
+    case DIAGNOSTICS_FORMAT:
+        status = choose(name, value, forms, &choice);
+        options->messages.form = (enum diag_form)choice;
         return status;
     case ERROR_LIMIT:
         return parse_limit(options, value);
@@ -429,6 +439,8 @@ static enum exit_status check_together(const struct options *options)
         return wrong("no spec given");
     if (options->more_inputs.count && options->mode != MODE_FORMAT)
         return wrong("two specs, '%s' and '%s'", options->input, options->more_inputs.at[0]);
+    if (options->more_inputs.count && options->messages.form == DIAG_SARIF)
+        return wrong("--diagnostics-format=sarif is about one spec");
     if (check_target(options) != EXIT_DONE)
         return EXIT_COMMAND_LINE;
     if (options->weights && options->random)

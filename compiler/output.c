@@ -8,9 +8,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static bool failed(const char *what, const char *path)
+static bool failed(struct diags *diags, const char *what, const char *path)
 {
-    fprintf(stderr, "mlpc: error: cannot %s '%s': %s\n", what, path, strerror(errno));
+    if (diags)
+        diag_environment(diags, NULL, "cannot %s '%s': %s", what, path, strerror(errno));
+    else
+        fprintf(stderr, "mlpc: error: cannot %s '%s': %s\n", what, path, strerror(errno));
     return false;
 }
 
@@ -43,12 +46,12 @@ static bool set_usual_mode(int fd, const char *path)
     return fchmod(fd, stat(path, &old) ? 0666 & ~mask : old.st_mode & 0777) == 0;
 }
 
-const char *output_aside(struct arena *arena, const char *path)
+const char *output_aside(const struct outputs *outputs, const char *path)
 {
-    char *aside = arena_format(arena, "%s.XXXXXX", path);
+    char *aside = arena_format(outputs->arena, "%s.XXXXXX", path);
     int fd = mkstemp(aside);
     if (fd < 0) {
-        failed("write", path);
+        failed(outputs->diags, "write", path);
         return NULL;
     }
     close(fd);
@@ -62,7 +65,7 @@ void outputs_add_made(struct outputs *outputs, const char *path, const char *asi
     VEC_PUSH(outputs->arena, &outputs->files, file);
 }
 
-static bool write_and_close(int fd, const struct output_file *file, bool regular)
+static bool write_and_close(const struct outputs *outputs, int fd, const struct output_file *file, bool regular)
 {
     bool written = write_all(fd, file->bytes, file->size) && (!regular || set_usual_mode(fd, file->path));
     int error = errno;
@@ -71,17 +74,17 @@ static bool write_and_close(int fd, const struct output_file *file, bool regular
         error = errno;
     }
     errno = error;
-    return written || failed("write", file->path);
+    return written || failed(outputs->diags, "write", file->path);
 }
 
-static bool write_aside(struct arena *arena, struct output_file *file)
+static bool write_aside(const struct outputs *outputs, struct output_file *file)
 {
-    char *aside = arena_format(arena, "%s.XXXXXX", file->path);
+    char *aside = arena_format(outputs->arena, "%s.XXXXXX", file->path);
     int fd = mkstemp(aside);
     if (fd < 0)
-        return failed("write", file->path);
+        return failed(outputs->diags, "write", file->path);
     file->aside = aside;
-    return write_and_close(fd, file, true);
+    return write_and_close(outputs, fd, file, true);
 }
 
 /* Where a file will stand: behind the link, if the path is one. */
@@ -95,26 +98,26 @@ static const char *follow(struct arena *arena, const char *path)
 
 /* Writes aside what can be; a folder in the way, or a device in the place of a program, is found here, before anything
  * has changed. */
-static bool prepare(struct arena *arena, struct output_file *file)
+static bool prepare(const struct outputs *outputs, struct output_file *file)
 {
     struct stat info;
-    file->path = follow(arena, file->path);
+    file->path = follow(outputs->arena, file->path);
     bool exists = !stat(file->path, &info);
     file->direct = exists && !S_ISREG(info.st_mode);
     errno = exists && S_ISDIR(info.st_mode) ? EISDIR : EEXIST;
     if (file->direct && (S_ISDIR(info.st_mode) || file->aside))
-        return failed("write", file->path);
-    return file->direct || file->aside || write_aside(arena, file);
+        return failed(outputs->diags, "write", file->path);
+    return file->direct || file->aside || write_aside(outputs, file);
 }
 
-static bool put_in_place(struct output_file *file)
+static bool put_in_place(const struct outputs *outputs, struct output_file *file)
 {
     if (file->direct) {
         int fd = open(file->path, O_WRONLY | O_CLOEXEC);
-        return fd < 0 ? failed("write", file->path) : write_and_close(fd, file, false);
+        return fd < 0 ? failed(outputs->diags, "write", file->path) : write_and_close(outputs, fd, file, false);
     }
     if (rename(file->aside, file->path))
-        return failed("write", file->path);
+        return failed(outputs->diags, "write", file->path);
     file->aside = NULL;
     return true;
 }
@@ -131,9 +134,9 @@ bool outputs_commit(struct outputs *outputs)
 {
     bool good = true;
     for (size_t i = 0; good && i < outputs->files.count; i++)
-        good = prepare(outputs->arena, &outputs->files.at[i]);
+        good = prepare(outputs, &outputs->files.at[i]);
     for (size_t i = 0; good && i < outputs->files.count; i++)
-        good = put_in_place(&outputs->files.at[i]);
+        good = put_in_place(outputs, &outputs->files.at[i]);
     outputs_discard(outputs);
     return good;
 }
@@ -165,38 +168,38 @@ bool output_same_place(struct arena *arena, const char *a, const char *b)
     return !strcmp(a_name, b_name) && is_same_folder(arena, a, (size_t)(a_name - a), b, (size_t)(b_name - b));
 }
 
-bool output_folder(struct arena *arena, const char *path)
+bool output_folder(const struct outputs *outputs, const char *path)
 {
-    char *copy = arena_copy(arena, path, strlen(path));
+    char *copy = arena_copy(outputs->arena, path, strlen(path));
     for (char *c = copy + 1; *copy; c++) {
         char end = *c;
         if (end && end != '/')
             continue;
         *c = '\0';
         if (mkdir(copy, 0777) && errno != EEXIST)
-            return failed("make the folder", copy);
+            return failed(outputs->diags, "make the folder", copy);
         if (!end)
             break;
         *c = '/';
     }
     struct stat info;
     if (stat(path, &info))
-        return failed("make the folder", path);
+        return failed(outputs->diags, "make the folder", path);
     errno = ENOTDIR;
-    return S_ISDIR(info.st_mode) || failed("write into", path);
+    return S_ISDIR(info.st_mode) || failed(outputs->diags, "write into", path);
 }
 
 /* A device may have no end. */
 static const size_t most_input = 256 << 20;
 
-char *input_read(struct arena *arena, const char *path, size_t *length)
+char *input_read(struct arena *arena, struct diags *diags, const char *path, size_t *length)
 {
     bool standard = !strcmp(path, "-");
     int fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
     VEC(char) text = {0};
     ssize_t got = -1;
     if (fd < 0) {
-        failed("read", path);
+        failed(diags, "read", path);
         return NULL;
     }
     do {
@@ -212,7 +215,7 @@ char *input_read(struct arena *arena, const char *path, size_t *length)
         }
     } while (got > 0 || (got < 0 && errno == EINTR));
     if (got < 0)
-        failed("read", path);
+        failed(diags, "read", path);
     if (!standard)
         close(fd);
     *length = text.count;

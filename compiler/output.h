@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "arena.h"
+#include "diag.h"
 
 struct output_file {
     const char *path;
@@ -18,6 +19,7 @@ struct output_file {
 
 struct outputs {
     struct arena *arena;
+    struct diags *diags;            /* where failures are recorded; NULL: standard error */
     VEC(struct output_file) files;
 };
 
@@ -25,10 +27,10 @@ void outputs_add(struct outputs *outputs, const char *path, const void *bytes, s
 /* A file that a tool has made aside already: it is put in the place of `path`, or removed. */
 void outputs_add_made(struct outputs *outputs, const char *path, const char *aside);
 /* A name beside `path` that nobody has, for a tool to write to; NULL after a message. */
-const char *output_aside(struct arena *arena, const char *path);
+const char *output_aside(const struct outputs *outputs, const char *path);
 
 /* All of them or none; a device or a pipe is written to, not replaced, and a symbolic link is followed. False after a
- * message on standard error that names the file. */
+ * message that names the file. */
 bool outputs_commit(struct outputs *outputs);
 /* Removes what was made aside. */
 void outputs_discard(struct outputs *outputs);
@@ -39,9 +41,9 @@ bool output_is_input(const char *path, const char *input);
 bool output_same_place(struct arena *arena, const char *a, const char *b);
 
 /* Makes a folder, and those above it, where there are none; false after a message. */
-bool output_folder(struct arena *arena, const char *path);
+bool output_folder(const struct outputs *outputs, const char *path);
 
 /* Reads a whole file ("-": standard input) of up to 256 MiB; NULL after a message. A NUL follows the last byte. */
-char *input_read(struct arena *arena, const char *path, size_t *length);
+char *input_read(struct arena *arena, struct diags *diags, const char *path, size_t *length);
 
 #endif

@@ -16,6 +16,7 @@ extern char **environ;
 
 struct job {
     struct arena *arena;
+    struct diags *diags;
     const struct plan *plan;
     const char *headers, *runtime;  /* folders: what generated code includes; the runtime's archive and CUDA sources */
     const char *scratch;            /* folder of the sources and objects; goes away at the end */
@@ -24,6 +25,7 @@ struct job {
 
 struct command {
     struct arena *arena;
+    struct diags *diags;
     VEC(const char *) words;
 };
 
@@ -62,7 +64,8 @@ static bool mentions(const struct command *command, const char *beginning)
     return false;
 }
 
-/* The child's process id, or -1 after a message. `output`: where standard output goes, or -1. */
+/* The child's process id, or -1 after a message. `output`: where standard output goes, or -1. Standard error is ours alone
+ * where tools read it. */
 static pid_t start(struct command *command, int output)
 {
     const char *tool = command->words.at[0];
@@ -71,13 +74,16 @@ static pid_t start(struct command *command, int output)
     add(command, NULL);
     fflush(NULL);
     posix_spawn_file_actions_init(&actions);
+    if (diags_form(command->diags) != DIAG_TEXT)
+        posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
     if (output >= 0)
         posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
     int error = posix_spawnp(&child, tool, &actions, NULL, (char **)(void *)command->words.at, environ);
     posix_spawn_file_actions_destroy(&actions);
     if (!error)
         return child;
-    fprintf(stderr, "mlpc: error: cannot run '%s': %s\n", tool, strerror(error));
+    diag_environment(command->diags, NULL, "cannot run '%s': %s%s", tool, strerror(error),
+                     !strcmp(tool, "nvcc") ? "; --target=cpu makes a network for the processor" : "");
     return -1;
 }
 
@@ -99,9 +105,9 @@ static bool run(struct command *command)
         return false;
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
         return true;
-    fprintf(stderr, "mlpc: error: '%s' failed on the generated code (%s %d)\n", tool,
-            WIFEXITED(status) ? "exit status" : "signal",
-            WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
+    diag_environment(command->diags, NULL, "'%s' failed on the generated code (%s %d)", tool,
+                     WIFEXITED(status) ? "exit status" : "signal",
+                     WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
     return false;
 }
 
@@ -147,18 +153,18 @@ static bool find_runtime(struct job *job)
                 return true;
         }
     }
-    fputs("mlpc: error: cannot find the runtime: mlp_runtime.h and libmlprt.a are neither in runtime/ beside mlpc, nor "
-          "in ../include/mlpc/ and ../lib/mlpc/\n", stderr);
+    diag_environment(job->diags, NULL, "cannot find the runtime: mlp_runtime.h and libmlprt.a are neither in runtime/ "
+                     "beside mlpc, nor in ../include/mlpc/ and ../lib/mlpc/");
     return false;
 }
 
-static const char *make_scratch(struct arena *arena)
+static const char *make_scratch(struct arena *arena, struct diags *diags)
 {
     const char *parent = getenv("TMPDIR");
     char *path = arena_format(arena, "%s/mlpc.XXXXXX", parent && *parent ? parent : "/tmp");
     if (mkdtemp(path))
         return path;
-    fprintf(stderr, "mlpc: error: cannot make a folder for compiling, '%s': %s\n", path, strerror(errno));
+    diag_environment(diags, NULL, "cannot make a folder for compiling, '%s': %s", path, strerror(errno));
     return NULL;
 }
 
@@ -175,10 +181,10 @@ static void remove_scratch(struct arena *arena, const char *path)
 
 static bool job_begin(struct job *job, const struct plan *plan, const struct outputs *sources)
 {
-    *job = (struct job){.arena = plan->arena, .plan = plan};
-    if (!find_runtime(job) || !(job->scratch = make_scratch(plan->arena)))
+    *job = (struct job){.arena = plan->arena, .diags = sources->diags, .plan = plan};
+    if (!find_runtime(job) || !(job->scratch = make_scratch(job->arena, job->diags)))
         return false;
-    struct outputs aside = {.arena = plan->arena};
+    struct outputs aside = {.arena = job->arena, .diags = job->diags};
     for (size_t i = 0; i < sources->files.count; i++) {
         const struct output_file *file = &sources->files.at[i];
         outputs_add(&aside, arena_format(plan->arena, "%s/%s", job->scratch, file->path), file->bytes, file->size);
@@ -222,7 +228,7 @@ static void add_compiler(struct job *job, struct command *command, const char *s
 
 static bool compile(struct job *job, const char *source)
 {
-    struct command command = {.arena = job->arena};
+    struct command command = {.arena = job->arena, .diags = job->diags};
     const char *object = arena_format(job->arena, "%s/%zu.o", job->scratch, job->objects.count);
     add_compiler(job, &command, source);
     if (ends_with(source, ".S"))    /* for .incbin; the headers stand beside what includes them */
@@ -272,7 +278,7 @@ static void add_objects(const struct job *job, struct command *command)
 /* Asks the C compiler, which answers with a path where there is one, else with the bare name. */
 static bool has_library(struct job *job, const char *name)
 {
-    struct command command = {.arena = job->arena};
+    struct command command = {.arena = job->arena, .diags = job->diags};
     add_tool(&command, "CC", "cc", NULL);
     add(&command, arena_format(job->arena, "-print-file-name=%s", name));
     const char *answer = output_of(&command);
@@ -306,7 +312,7 @@ static void add_link_options(struct job *job, struct command *link, enum linking
 
 static bool link_program(struct job *job, enum linking linking, const char *to)
 {
-    struct command command = {.arena = job->arena};
+    struct command command = {.arena = job->arena, .diags = job->diags};
     bool cuda = job->plan->target == TARGET_CUDA;
     add_tool(&command, cuda ? "NVCC" : "CC", cuda ? "nvcc" : "cc", NULL);
     if (cuda && !mentions(&command, "-arch") && !mentions(&command, "-gencode"))
@@ -329,7 +335,7 @@ bool toolchain_program(const struct plan *plan, const struct outputs *sources, c
 {
     struct job job;
     bool good = job_begin(&job, plan, sources);
-    const char *aside = good ? output_aside(plan->arena, program) : NULL;
+    const char *aside = good ? output_aside(outputs, program) : NULL;
     good = aside && compile_all(&job, sources, true) && link_program(&job, linking, aside);
     if (good)
         outputs_add_made(outputs, program, aside);
@@ -344,7 +350,7 @@ bool toolchain_program(const struct plan *plan, const struct outputs *sources, c
  * ones are local: two networks in one program cannot meet. */
 static bool join_objects(struct job *job, const char *joined)
 {
-    struct command command = {.arena = job->arena};
+    struct command command = {.arena = job->arena, .diags = job->diags};
     add_tool(&command, "LD", "ld", NULL);
     add(&command, "-r");
     add(&command, "-o");
@@ -357,7 +363,7 @@ static bool hide_names(struct job *job, const char *joined)
 {
     static const char *const words[] = {"init",         "run",   "run_device", "input", "output",
                                         "load_weights", "close", "error",      "model"};
-    struct command command = {.arena = job->arena};
+    struct command command = {.arena = job->arena, .diags = job->diags};
     add_tool(&command, "OBJCOPY", "objcopy", NULL);
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         add(&command, arena_format(job->arena, "--keep-global-symbol=%s_%s", job->plan->prefix, words[i]));
@@ -369,7 +375,7 @@ static bool hide_names(struct job *job, const char *joined)
 
 static bool archive(struct job *job, const char *joined, const char *to)
 {
-    struct command command = {.arena = job->arena};
+    struct command command = {.arena = job->arena, .diags = job->diags};
     add_tool(&command, "AR", "ar", NULL);
     add(&command, "rcsD");
     add(&command, to);
@@ -393,7 +399,7 @@ bool toolchain_library(const struct plan *plan, const struct outputs *sources, c
     struct arena *arena = plan->arena;
     bool good = job_begin(&job, plan, sources);
     const char *library = arena_format(arena, "%s/lib%s.a", folder, plan->prefix);
-    const char *aside = good ? output_aside(arena, library) : NULL;
+    const char *aside = good ? output_aside(outputs, library) : NULL;
     const char *joined = job.scratch ? arena_format(arena, "%s/%s.o", job.scratch, plan->prefix) : "";
     good = aside && compile_all(&job, sources, false) && join_objects(&job, joined) && hide_names(&job, joined) &&
            archive(&job, joined, aside);

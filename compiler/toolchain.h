@@ -8,7 +8,7 @@
 #include "plan.h"
 
 /* `sources` holds the generated files under bare names ("digits.c"). Adds to `outputs` the program, or NAME.h and
- * libNAME.a in `folder`, made aside. False after a message on standard error. */
+ * libNAME.a in `folder`, made aside. False after a message. */
 bool toolchain_program(const struct plan *plan, const struct outputs *sources, const char *program,
                        enum linking linking, struct outputs *outputs);
 bool toolchain_library(const struct plan *plan, const struct outputs *sources, const char *folder,

@@ -121,6 +121,29 @@ status "no colour" 1 "$mlpc" --target=cpu -o wrong wrong.mlp
 cp "$scratch/said" uncoloured
 check "no colour in a file" bash -c "grep -q error: uncoloured && ! grep -q '$(printf '\033')' uncoloured"
 
+# ---- For tools ----
+# document NAME STATUS PATTERN COMMAND...: one SARIF document on standard error, whatever fails
+document() {
+    local name=$1 expected=$2 pattern=$3 got
+    shift 3
+    "$@" 2>"$scratch/said" >"$scratch/spoken" </dev/null
+    got=$?
+    [ $got = "$expected" ] && pass || fail "$name: exits with $got, expected $expected"
+    says "$name" "$pattern"
+    check "$name: one document" test "$(sed -n '1p;$p' "$scratch/said" | tr -d '\n')" = "{}"
+}
+sarif="$mlpc --diagnostics-format=sarif"
+document "SARIF, nothing wrong" 0 '"results": \[\]' $sarif --check digits.mlp
+document "SARIF of a spec" 1 '"ruleId": "bad-number"' $sarif --check wrong.mlp
+document "SARIF, no such spec" 3 '"ruleId": "environment"' $sarif none.mlp
+document "SARIF, a C compiler that fails" 3 '"ruleId": "environment"' \
+    env CC="ls --no-such-option" $sarif --exe --target=cpu -o no digits.mlp
+check "SARIF, a C compiler that fails: what it says" grep -q '^ls: ' "$scratch/spoken"
+document "SARIF, an output that is an input" 2 '"ruleId": "command-line"' $sarif -M -MF digits.mlp digits.mlp
+document "SARIF, no plan" 4 '"ruleId": "no-plan"' $sarif --locked --whole=never -o no digits.mlp
+echo nonsense >bad.plan
+document "SARIF of a plan file" 1 '"uri": "bad.plan"' $sarif --plan=bad.plan -o no digits.mlp
+
 # ---- How many ----
 { echo 'model m { input x: f32[1];'; for i in $(seq 30); do echo "h$i = a$i;"; done; echo 'output y = x; }'; } >many.mlp
 errors_shown() { "$mlpc" --check "$@" many.mlp 2>&1 | grep -c ': error: '; }
@@ -267,10 +290,10 @@ for name in assert stdint string math mlp_cpu mlp_runtime step_0 at_y features; 
     check "a model named $name runs" ./named --verify
 done
 status "no locked plan" 4 "$mlpc" --target=cuda --whole=never --locked -o locked digits.mlp
-says "no locked plan for one row" "digits.mlp:7: error: no plan for the product of 'h1', 1 row"
+says "no locked plan for one row" "digits.mlp:7:15: error: no plan for the product of 'h1', 1 row"
 status "no locked plan beside a kernel" 4 "$mlpc" --target=cuda --whole=few --locked -o locked digits.mlp
-says "no locked plan beside a kernel: for the other rows" "digits.mlp:7: error: no plan for the product of 'h1', 360 rows"
-[ "$(wc -l <"$scratch/said")" = 3 ] && pass || fail "no locked plan beside a kernel, which needs none: $(cat "$scratch/said")"
+says "no locked plan beside a kernel: for the other rows" "digits.mlp:7:15: error: no plan for the product of 'h1', 360 rows"
+[ "$(grep -c 'error: no plan' "$scratch/said")" = 3 ] && pass || fail "no locked plan beside a kernel, which needs none: $(cat "$scratch/said")"
 
 # ---- Whole networks in one kernel ----
 status "a form that is none" 2 "$mlpc" --whole=one -o whole digits.mlp

@@ -420,7 +420,7 @@ untouched() {
 }
 # missing NAME STEP ROWS: has its line
 missing() {
-    counted "$1: $2, $3 rows" 1 "^layers.mlp:[0-9]*: error: no plan for the product of '$2', $3 rows: m=8 n=$3 k="
+    counted "$1: $2, $3 rows" 1 "^layers.mlp:[0-9]*:[0-9]*: error: no plan for the product of '$2', $3 rows: m=8 n=$3 k="
 }
 # every NAME OPTION...: exits with 4, and lists all eight
 every() {
@@ -433,7 +433,7 @@ every() {
                 missing "$name" $step $rows
             done
         done
-        counted "$name: nothing else" 8 ''
+        counted "$name: nothing else" 8 ': error: '
         untouched "$name"
     done
 }
@@ -447,7 +447,7 @@ status "one entry fewer, --locked" 4 emit fresh layers.mlp --plan=fewer.plan --l
 for step in h g z; do
     missing "one entry fewer, --locked" $step 3
 done
-counted "one entry fewer, --locked: nothing else" 3 ''
+counted "one entry fewer, --locked: nothing else" 3 ': error: '
 status "one entry fewer, --locked --check" 4 emit fresh layers.mlp --plan=fewer.plan --locked --check
 untouched "one entry fewer, --locked"
 status "one entry fewer" 0 emit some layers.mlp --plan=fewer.plan

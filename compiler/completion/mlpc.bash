@@ -72,6 +72,7 @@ _mlpc()
     --floor) _mlpc_words "$word" "H200 H100 A100 L40S RTX4090 core" ;;
     --whole) _mlpc_words "$word" "auto never rows few all" ;;
     --dump) _mlpc_words "$word" "ast graph fused plan memory" ;;
+    --diagnostics-format) _mlpc_words "$word" "text sarif" ;;
     --color) _mlpc_words "$word" "auto always never" ;;
     --weights)
         _mlpc_files "$word" .safetensors
@@ -90,7 +91,7 @@ _mlpc()
             _mlpc_options "$word" "-o --exe --lib --static --no-static --target= --cpu= --threads= --weights=
                 --random-weights= --plan= --locked --whole= --check --format --dump= --dot --explain
                 --floor= -M -MD -MF -MT -MQ -MP
-                -W -Wall -Werror --error-limit= --color= --version --help -h"
+                -W -Wall -Werror --error-limit= --diagnostics-format= --color= --version --help -h"
         else
             _mlpc_files "$word" .mlp
             [[ $COMP_CWORD == 1 && import == "$word"* ]] && COMPREPLY+=(import)

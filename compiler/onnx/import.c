@@ -56,9 +56,9 @@ static bool render(struct import *import)
 
 static bool overwrites_input(const struct import *import, const char *path)
 {
-    bool same = output_same_file(path, import->request.input);
+    bool same = output_is_input(path, import->request.input);
     for (size_t i = 0; i < import->model.files.count; i++)
-        same |= output_same_file(path, import->model.files.at[i].path);
+        same |= output_is_input(path, import->model.files.at[i].path);
     if (same)
         fprintf(stderr, "mlpc: error: the output '%s' is what is imported\n", path);
     return same;
@@ -67,7 +67,7 @@ static bool overwrites_input(const struct import *import, const char *path)
 static enum exit_status write_files(struct import *import)
 {
     struct outputs outputs = {.arena = import->arena};
-    if (!output_folder(import->arena, import->request.folder))
+    if (!output_folder(&outputs, import->request.folder))
         return EXIT_ENVIRONMENT;
     for (size_t i = 0; i < import->files.files.count; i++) {
         const struct output_file *file = &import->files.files.at[i];

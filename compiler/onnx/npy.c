@@ -78,7 +78,7 @@ struct constant *npy_constant(struct arena *arena, const char *path, const char 
 {
     struct constant *constant = ARENA_NEW(arena, struct constant);
     size_t size;
-    const char *bytes = input_read(arena, path, &size);
+    const char *bytes = input_read(arena, NULL, path, &size);
     constant->name = name;
     *message = bytes ? parse(constant, bytes, size, arena) : "cannot be read";
     return *message ? NULL : constant;
