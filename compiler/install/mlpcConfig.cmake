@@ -14,9 +14,10 @@
 #         [EXE])                        a program, not a library
 #
 # Files are relative to the current source folder, and may be made by rules. TARGET is a library whose header NAME.h is
-# found by what links to it; with EXE it is a program for COMMAND, made in the current binary folder. Either is made
-# anew when the spec changes, the weights, a plan file, or mlpc itself. The C compiler is CMake's, with -fPIC where
-# CMAKE_POSITION_INDEPENDENT_CODE is on; nvcc is CMAKE_CUDA_COMPILER, else that of the CUDA Toolkit that CMake finds.
+# found by what links to it; with EXE it is a program for COMMAND, made in the current binary folder by the target
+# TARGET_program. Either is made anew when the spec changes, the weights, a plan file, or mlpc itself. The C compiler is
+# CMake's, with -fPIC where CMAKE_POSITION_INDEPENDENT_CODE is on; nvcc is CMAKE_CUDA_COMPILER, else that of the CUDA
+# Toolkit that CMake finds.
 if(CMAKE_VERSION VERSION_LESS 3.20)
     set(mlpc_FOUND FALSE)
     set(mlpc_NOT_FOUND_MESSAGE "mlpc needs CMake 3.20 or later")
