@@ -23,7 +23,7 @@ static const char help[] =
     "  --lib -o DIR             compiles libNAME.a and NAME.h into DIR (default .)\n"
     "  --target=cuda|cpu        what runs it (default cuda)\n"
     "  --cpu=LIST               the processors that a CPU network is compiled for, whose program takes the best that it\n"
-    "                           finds: of x86-64, x86-64-v2, v3, v4 (default x86-64,v3); native: as $CC is told\n"
+    "                           finds: of x86-64, x86-64-v2, v3, v4 (default x86-64,v3,v4); native: as $CC is told\n"
     "  --threads=N              a CPU network that N threads can share (default 1)\n"
     "  --weights=FILE           takes the weights from this safetensors file, not the spec's\n"
     "  --weights=embed          packs the weights into the program (default where there are any)\n"
@@ -465,7 +465,7 @@ static enum exit_status check_together(const struct options *options)
 
 enum exit_status options_parse(struct arena *arena, int argc, char **argv, struct options *options, bool *done)
 {
-    *options = (struct options){.target = TARGET_CUDA, .cpu_levels = 1u << 1 | 1u << 3, .threads = 1};
+    *options = (struct options){.target = TARGET_CUDA, .cpu_levels = 1u << 1 | 1u << 3 | 1u << 4, .threads = 1};
     *done = false;
     for (int i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h") || !strcmp(argv[i], "--version")) {

@@ -4,13 +4,17 @@
 
 #include "mlp_cpu_network.h"
 
+MLP_EXTERN const mlp_steps digits_x86_64_v4; /* digits_x86_64_v4.c */
 MLP_EXTERN const mlp_steps digits_x86_64_v3; /* digits_x86_64_v3.c */
 MLP_EXTERN const mlp_steps digits_x86_64; /* digits_x86_64.c */
 
 /* The steps for each instruction set, the best first. Where the compiler may count on one of them anyway, those
  * below are left out. */
 static const mlp_cpu_level levels[] = {
+    {MLP_LEVEL_AT_LEAST(4), &digits_x86_64_v4},
+#if MLP_LEVEL_GIVEN < 4
     {MLP_LEVEL_AT_LEAST(3), &digits_x86_64_v3},
+#endif
 #if MLP_LEVEL_GIVEN < 3
     {MLP_LEVEL_AT_LEAST(1), &digits_x86_64},
 #endif

@@ -3,6 +3,8 @@
 #include "mlp_steps.h"
 #include "mlp_level.h"
 
+#if MLP_LEVEL_GIVEN < 4 /* else the compiler may count on x86-64-v4 anyway */
 #define MLP_LEVEL 3 /* x86-64-v3 */
 #define MLP_STEPS gated_ffn_x86_64_v3
 #include "gated_ffn_steps.h"
+#endif
