@@ -6,6 +6,7 @@
 #   make check-gpu  the CUDA target, where there is a GPU        make bench    against other tools, where there is one
 #   make bench-cpu  the CPU target against other tools           make install  into PREFIX (/usr/local), below DESTDIR
 #   make clean    removes build/                            make uninstall  removes what make install made
+#   make check-random  random networks: see tests/trust.mk
 #
 # V=1 shows whole commands. Sources are found by wildcard; header dependencies follow by themselves.
 
@@ -41,7 +42,7 @@ RUNTIME   = $(patsubst %.c,$(B)/%.o,$(filter-out $(wildcard runtime/cuda*.c),$(w
 SHIPPED   = $(addprefix $(B)/,$(wildcard runtime/mlp_*.h runtime/mlp_*.cuh runtime/cuda*.c runtime/cuda*.h) \
             runtime/plan_file.h runtime/element.h runtime/random.h runtime/timing.h)
 UNITS     = $(patsubst tests/unit/%.c,$(B)/tests/%,$(wildcard tests/unit/*.c))
-TOOLS     = $(B)/tests/run_cases $(B)/tests/show_digits
+TOOLS     = $(B)/tests/run_cases $(B)/tests/show_digits $(B)/tests/random_networks
 
 all: $(B)/mlpc $(B)/runtime/libmlprt.a $(SHIPPED)
 
@@ -112,9 +113,13 @@ check: all $(UNITS) $(TOOLS)
 	@SANITIZE="$(SANITIZE)" tests/check.sh $(B) $(UNITS)
 
 # Compiler, runtime, tests and the programs they generate, all with sanitizers; each object of an arena its own malloc.
+ASAN = B=build/asan CFLAGS='-O1 -g -fno-omit-frame-pointer' \
+       SANITIZE='-fsanitize=address,undefined -DMLPC_ARENA_PER_OBJECT -Wno-format-truncation'
 asan:
-	@$(MAKE) --no-print-directory check B=build/asan CFLAGS='-O1 -g -fno-omit-frame-pointer' \
-	    SANITIZE='-fsanitize=address,undefined -DMLPC_ARENA_PER_OBJECT -Wno-format-truncation'
+	@$(MAKE) --no-print-directory check $(ASAN)
+
+# Random networks, faults, fuzzing.
+include tests/trust.mk
 
 # On a machine with a GPU: the CUDA target against the same references.
 check-gpu: all $(B)/mlpc-static

@@ -113,6 +113,12 @@ run_examples() {
     CC="${CC:-gcc} -O1" "$build/tests/run_cases" -q -t 300 "${@:3}" "$1" "$build/runtime" "$2" tests/cases/examples
 }
 
+# Always the same ones; `make check-random` runs others.
+random_networks() {
+    mkdir -p "$build/random"
+    "$build/tests/random_networks" -n 48 -s 1 "$build/mlpc" "$build/runtime" "$build/random"
+}
+
 for program; do
     unit "$program"
 done
@@ -140,6 +146,7 @@ for name in messages golden format texts networks levels compiler options depfil
 done
 MLPC=$PWD/$build/mlpc suite cases run_cases tests/one_level.sh "$build/cases" "$([ -n "${SANITIZE:-}" ] && echo 300 || echo 60)"
 MLPC=$PWD/$build/mlpc suite examples run_examples tests/one_level.sh "$build/cases"
+suite random random_networks
 suite simulated simulated
 
 echo "$passed passed, $failed failed, $skipped skipped"

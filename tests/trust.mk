@@ -1,0 +1,21 @@
+# Of the Makefile: what the compiler and what it makes are held to beyond cases.
+#
+#   make check-random N=1000 SEED=1     random networks; asan-random: the same under sanitizers
+
+# Shares nothing with the compiler.
+$(B)/tests/random_networks: $(patsubst %.c,$(B)/%.o,$(filter-out %/prove.c,$(wildcard tests/random/*.c))) \
+                            $(addprefix $(B)/tests/,compare.o command.o)
+	$(call say,LINK)$(LINK) -o $@ $^ -lm
+
+# N random networks, from the seed SEED on: see tests/random/main.c. `asan-random`: compiler and programs with sanitizers.
+N         = 1000
+SEED      = 1
+check-random: all $(B)/tests/random_networks
+	@mkdir -p $(B)/random
+	@$(if $(SANITIZE),CC="gcc $(filter -fsanitize%,$(SANITIZE))" UBSAN_OPTIONS=halt_on_error=1) \
+	$(B)/tests/random_networks -n $(N) -s $(SEED) $(OPTIONS) $(B)/mlpc $(B)/runtime $(B)/random
+asan-random:
+	@$(MAKE) --no-print-directory check-random $(ASAN)
+
+
+.PHONY: check-random asan-random
