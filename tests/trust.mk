@@ -17,5 +17,4 @@ check-random: all $(B)/tests/random_networks
 asan-random:
 	@$(MAKE) --no-print-directory check-random $(ASAN)
 
-
 .PHONY: check-random asan-random
