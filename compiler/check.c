@@ -210,14 +210,35 @@ static bool is_by_place(const struct callee *callee, const char *keyword)
     return false;
 }
 
-static void fail_keyword(struct checker *checker, const struct callee *callee, const struct identifier *function,
-                         const struct identifier *keyword)
+/* "softmax(x, dim=-1)": what is to go goes with the comma before it. */
+static void fail_keyword_elsewhere(struct checker *checker, const struct keyword_elsewhere *elsewhere,
+                                   const struct expr *call, size_t i)
 {
+    const struct args *args = &call->call.args;
+    const struct arg *arg = &args->list.at[i];
+    FAIL(checker, UNKNOWN_KEYWORD, arg->keyword.span, "'%s' has no argument '%s': %s", call->call.function.name->text,
+         arg->keyword.name->text, elsewhere->advice);
+    if (elsewhere->keyword && *elsewhere->keyword)
+        diag_fix(checker->diags, arg->keyword.span, "%s", elsewhere->keyword);
+    else if (elsewhere->keyword && i)
+        diag_fix(checker->diags, (struct span){args->list.at[i - 1].value->span.end, arg->value->span.end}, "%s", "");
+}
+
+static void fail_keyword(struct checker *checker, const struct callee *callee, const struct expr *call, size_t i)
+{
+    const struct identifier *function = &call->call.function, *keyword = &call->call.args.list.at[i].keyword;
     const char *text = keyword->name->text;
+    const struct keyword_elsewhere *elsewhere =
+        callee->function ? function_keyword_elsewhere(callee->function, text) : NULL;
+    if (elsewhere && !is_by_place(callee, text)) {
+        fail_keyword_elsewhere(checker, elsewhere, call, i);
+        note_usage(checker, callee, function->span);
+        return;
+    }
     struct nearest nearest = nearest_to(text);
-    for (size_t i = 0; i < callee_parameters(callee); i++) {
-        if (find_parameter(callee, callee_parameter(callee, i)) >= 0)
-            nearest_offer(&nearest, callee_parameter(callee, i));
+    for (size_t j = 0; j < callee_parameters(callee); j++) {
+        if (find_parameter(callee, callee_parameter(callee, j)) >= 0)
+            nearest_offer(&nearest, callee_parameter(callee, j));
     }
     if (is_by_place(callee, text))
         FAIL(checker, UNKNOWN_KEYWORD, keyword->span,
@@ -240,7 +261,7 @@ static int match_argument(struct checker *checker, const struct callee *callee, 
     if (arg->keyword.name) {
         int parameter = find_parameter(callee, arg->keyword.name->text);
         if (parameter < 0)
-            fail_keyword(checker, callee, function, &arg->keyword);
+            fail_keyword(checker, callee, call, i);
         return parameter;
     }
     if (i && args->list.at[i - 1].keyword.name) {

@@ -120,6 +120,30 @@ const char *function_elsewhere(const char *name)
     return NULL;
 }
 
+static const struct keyword_elsewhere keywords_elsewhere[] = {
+    {"dim axis keepdim keepdims", "", "it works on each row by itself, leave it out"},
+    {"in_features num_features normalized_shape", "", "that follows from x, leave it out"},
+    {"inplace momentum track_running_stats training device dtype", "", "leave it out, it says nothing here"},
+    {"approximate", NULL, "write gelu_tanh(x) for approximate=\"tanh\""},
+    {"out_features", "out", "write out="},
+    {"negative_slope", "slope", "write slope="},
+    {"elementwise_affine", "affine", "write affine="},
+    {"epsilon", "eps", "write eps="},
+    {"min min_val", "lo", "write lo="},
+    {"max max_val", "hi", "write hi="},
+};
+
+const struct keyword_elsewhere *function_keyword_elsewhere(const struct function *function, const char *keyword)
+{
+    for (size_t i = 0; i < sizeof keywords_elsewhere / sizeof *keywords_elsewhere; i++) {
+        const struct keyword_elsewhere *row = &keywords_elsewhere[i];
+        bool fits = !row->keyword || !*row->keyword || function_parameter(function, row->keyword) >= 0;
+        if (fits && is_word_of(row->names, keyword))
+            return row;
+    }
+    return NULL;
+}
+
 const struct function *function_find(const char *name)
 {
     for (int i = 0; i < function_count; i++) {

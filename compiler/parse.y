@@ -176,6 +176,7 @@ items
 | items[before] item                                { ast_append(ARENA, $before, $item); $$ = $before; }
 | items[before] stmt                                { ast_append(ARENA, $before, $stmt); $$ = $before; }
 | items[before] error ";"                           { $$ = $before; yyerrok; }
+| items[before] error "{" stmts "}"                 { $$ = $before; yyerrok; }
 ;
 
 item
@@ -235,6 +236,7 @@ stmts
 : %empty                                            { $$ = ARENA_NEW(ARENA, struct stmts); }
 | stmts[before] stmt                                { ast_append(ARENA, $before, $stmt); $$ = $before; }
 | stmts[before] error ";"                           { $$ = $before; yyerrok; }
+| stmts[before] error "{" stmts "}"                 { $$ = $before; yyerrok; }
 ;
 
 stmt
@@ -384,6 +386,8 @@ static const struct {
 static const char a_slice[] = "a slice is x[begin:end]: columns begin .. end - 1, from 0";
 static const char a_row[] = "an input gives the width of a row only: f32[64]";
 static const char an_input[] = "an input is written as input x: f32[64];";
+static const char a_range[] = "a repeat runs over a range: repeat i in 0..3 { ... }";
+static const char a_setting[] = "a setting has no '=': batch 1; dtype f32; weights \"net.safetensors\";";
 static const struct {
     yysymbol_kind_t found, expected;
     int statement;                  /* 0: any */
@@ -404,6 +408,14 @@ static const struct {
     {YYSYMBOL_COLON, YYSYMBOL_CLOSE_BRACKET, 0, a_slice},
     {YYSYMBOL_COMMA, YYSYMBOL_CLOSE_BRACKET, 0, a_slice},
     {YYSYMBOL_OPEN_PAREN, YYSYMBOL_EQUALS, TOKEN_NAME, "a statement gives its value a name: h = relu(x);"},
+    {YYSYMBOL_OPEN_PAREN, YYSYMBOL_SEMICOLON, 0, "only a name can be called, not a value: relu(x)"},
+    {YYSYMBOL_OPEN_PAREN, YYSYMBOL_CLOSE_PAREN, 0, "only a name can be called, not a value: relu(x)"},
+    {YYSYMBOL_OPEN_BRACKET, YYSYMBOL_TRUE, 0, "there are no lists: concat(a, b, ...) takes values one by one"},
+    {YYSYMBOL_OPEN_BRACE, YYSYMBOL_DOTS, 0, a_range},
+    {YYSYMBOL_COLON, YYSYMBOL_DOTS, 0, a_range},
+    {YYSYMBOL_EQUALS, YYSYMBOL_STRING, TOKEN_WEIGHTS, a_setting},
+    {YYSYMBOL_EQUALS, YYSYMBOL_NUMBER, TOKEN_BATCH, a_setting},
+    {YYSYMBOL_EQUALS, YYSYMBOL_NAME, TOKEN_DTYPE, a_setting},
     {YYSYMBOL_INPUT, YYSYMBOL_REPEAT, 0, "inputs stand in the model, not in a block or a repeat"},
     {YYSYMBOL_OUTPUT, YYSYMBOL_REPEAT, 0, "outputs stand in the model, not in a block or a repeat"},
     {YYSYMBOL_BATCH, YYSYMBOL_REPEAT, 0, "'batch' stands in the model, not in a block or a repeat"},
