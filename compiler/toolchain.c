@@ -12,6 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "progress.h"
+
 extern char **environ;
 
 struct job {
@@ -21,6 +23,7 @@ struct job {
     const char *headers, *runtime;  /* folders: what generated code includes; the runtime's archive and CUDA sources */
     const char *scratch;            /* folder of the sources and objects; goes away at the end */
     VEC(const char *) objects;
+    struct progress progress;
 };
 
 struct command {
@@ -182,6 +185,7 @@ static void remove_scratch(struct arena *arena, const char *path)
 static bool job_begin(struct job *job, const struct plan *plan, const struct outputs *sources)
 {
     *job = (struct job){.arena = plan->arena, .diags = sources->diags, .plan = plan};
+    progress_begin(&job->progress);
     if (!find_runtime(job) || !(job->scratch = make_scratch(job->arena, job->diags)))
         return false;
     struct outputs aside = {.arena = job->arena, .diags = job->diags};
@@ -239,7 +243,10 @@ static bool compile(struct job *job, const char *source)
     add(&command, object);
     add(&command, source);
     VEC_PUSH(job->arena, &job->objects, object);
-    return run(&command);
+    progress_show(&job->progress, "compiling %s", strrchr(source, '/') + 1);
+    bool good = run(&command);
+    progress_end(&job->progress);
+    return good;
 }
 
 static bool is_source(const char *path)

@@ -8,6 +8,7 @@
 
 #include "convert.h"
 #include "param_eval.h"
+#include "progress.h"
 #include "quote.h"
 #include "tensor_read.h"
 
@@ -15,6 +16,8 @@ struct packer {
     const struct weights *weights;
     struct arena *arena, *scratch;
     struct diags *diags;
+    struct progress progress;
+    int64_t bytes;                  /* of all parameters */
     const struct packed *packed;    /* the parameter being packed */
     unsigned char *to;              /* where its next element goes, or its first panel stands */
     int64_t row;                    /* the next one, of a parameter in panels */
@@ -94,6 +97,13 @@ static void store_rows(struct packer *packer, const double *values, int64_t rows
     }
 }
 
+static void show_progress(struct packer *packer, const struct param *param, int64_t row)
+{
+    const double done = (double)packer->packed->offset + (double)row * (double)param->cols *
+                                                              (double)dtype_size(packer->packed->dtype);
+    progress_show(&packer->progress, "packing weights: %.0f of %.0f MB", done / 1e6, (double)packer->bytes / 1e6);
+}
+
 /* One parameter that is not made of parts, in blocks of rows. */
 static void pack_whole(struct packer *packer, const struct param *param)
 {
@@ -105,6 +115,7 @@ static void pack_whole(struct packer *packer, const struct param *param)
     for (int64_t row = 0; row < param->rows; row += block) {
         int64_t rows = param->rows - row < block ? param->rows - row : block;
         size_t count = (size_t)(rows * param->cols);
+        show_progress(packer, param, row);
         param_eval(packer->weights, param, row, rows, values);
         overflows += (int64_t)convert_round(values, count, packed->round);
         (packed->panel ? store_in_panels : store_rows)(packer, values, rows, param->cols);
@@ -169,7 +180,9 @@ unsigned char *weights_pack(const struct weights *weights, const struct plan *pl
     assert(plan->weights_bytes % 8 == 0);
     *size = WEIGHTS_HEADER_BYTES + (size_t)plan->weights_bytes;
     unsigned char *blob = arena_alloc(plan->arena, *size);
-    struct packer packer = {.weights = weights, .arena = plan->arena, .diags = diags, .good = true};
+    struct packer packer = {.weights = weights, .arena = plan->arena, .diags = diags, .good = true,
+                            .bytes = plan->weights_bytes};
+    progress_begin(&packer.progress);
     for (size_t i = 0; i < plan->params.count; i++) {
         packer.packed = &plan->params.at[i];
         packer.to = blob + WEIGHTS_HEADER_BYTES + packer.packed->offset;
@@ -179,5 +192,6 @@ unsigned char *weights_pack(const struct weights *weights, const struct plan *pl
         arena_free(packer.scratch);
     }
     write_header(blob, plan);
+    progress_end(&packer.progress);
     return packer.good ? blob : NULL;
 }

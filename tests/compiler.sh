@@ -237,6 +237,15 @@ status "a build for a debugger" 0 env CC="gcc -O0 -g -Wall -Wextra" "$mlpc" --ex
 check "a build for a debugger: no warnings" test -z "$(cat "$scratch/said")"
 check "CC's own options win" bash -c 'CC="${CC:-gcc} -O0 -Werror=unknown-pragmas" "$1" --exe --target=cpu -o slow digits.mlp' - "$mlpc"
 check "a compiler behind another program" env CC="env LC_ALL=C ${CC:-gcc}" "$mlpc" --exe --target=cpu -o slow digits.mlp
+# What takes long is said on a terminal, which `script` makes, and nowhere else.
+if command -v script >/dev/null; then
+    script -qec "env CC='${CC:-gcc}' '$mlpc' --exe --target=cpu -o slow digits.mlp 2>&1" "$scratch/said" >/dev/null
+    says "progress on a terminal" 'compiling digits_x86_64_v4.c'
+else
+    skip "progress on a terminal: there is no script(1)"
+fi
+status "progress elsewhere" 0 "$mlpc" --exe --target=cpu -o slow digits.mlp
+check "progress elsewhere: nothing" test ! -s "$scratch/said"
 # What stands in the way is found before anything changes; devices and links stay what they are.
 cp digits.mlp same.mlp
 cp digits.safetensors digits.weights
