@@ -93,6 +93,9 @@ $(B)/tests/unit/runtime_%.o: tests/unit/runtime_%.c | $(DEPS)
 # As generated code is compiled.
 AS_GENERATED = $(patsubst %.c,$(B)/%.o,$(wildcard $(addprefix tests/unit/runtime_,tile*.c math*.c row*.c)))
 $(AS_GENERATED): override CFLAGS += -O3 -ffp-contract=fast
+# Vectors that the compiler makes of smaller ones: for what they compute, not for what they are made of.
+EMULATED = $(patsubst %.c,$(B)/%.o,$(wildcard tests/unit/runtime_*_wide.c tests/unit/runtime_*_high.c))
+$(EMULATED): override CFLAGS += -O1 -Wno-psabi
 
 $(B)/tests/%.o: tests/%.c | $(DEPS)
 	$(call say,CC)mkdir -p $(@D) && $(COMPILE) -Itests -c -o $@ $<
