@@ -42,7 +42,7 @@ RUNTIME   = $(patsubst %.c,$(B)/%.o,$(filter-out $(wildcard runtime/cuda*.c),$(w
 SHIPPED   = $(addprefix $(B)/,$(wildcard runtime/mlp_*.h runtime/mlp_*.cuh runtime/cuda*.c runtime/cuda*.h) \
             runtime/plan_file.h runtime/element.h runtime/random.h runtime/timing.h)
 UNITS     = $(patsubst tests/unit/%.c,$(B)/tests/%,$(wildcard tests/unit/*.c))
-TOOLS     = $(B)/tests/run_cases $(B)/tests/show_digits $(B)/tests/random_networks
+TOOLS     = $(addprefix $(B)/tests/,run_cases show_digits random_networks damage)
 
 all: $(B)/mlpc $(B)/runtime/libmlprt.a $(SHIPPED)
 
@@ -108,6 +108,9 @@ $(B)/tests/test_%: $(B)/tests/unit/test_%.o $(PASSES)
 
 $(B)/tests/run_cases: $(addprefix $(B)/tests/,run_cases.o compare.o command.o)
 	$(call say,LINK)$(LINK) -o $@ $^ -ljansson -lm
+
+$(B)/tests/damage: $(addprefix $(B)/tests/,onnx/damage.o command.o)
+	$(call say,LINK)$(LINK) -o $@ $^
 
 $(B)/tests/show_digits: $(addprefix $(B)/tests/,demo/show_digits.o compare.o)
 	$(call say,LINK)$(LINK) -o $@ $^ -lm

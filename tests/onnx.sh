@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Imports ONNX models: onnx.sh BUILD [refresh]. The cases of tests/cases/onnx must give their outputs on the CPU or be
-# refused for the reason that EXPECTED.tsv says; tests/ONNX.md has the table.
+# refused for the reason that EXPECTED.tsv says; tests/ONNX.md has the table. Those of tests/cases/import are of exporters'
+# forms; their specs must have the texts of ACCEPTED.tsv, and messages those of REFUSED.tsv.
 cd "$(dirname "$0")/.." || exit 1
 . tests/lib.sh
 build=$1
@@ -59,5 +60,93 @@ if [ "${2:-}" = refresh ]; then
     cp "$scratch/report" tests/ONNX.md
 else
     check "tests/ONNX.md is what was found (tests/onnx.sh build refresh)" diff tests/ONNX.md "$scratch/report"
+fi
+# ---- models in the forms of exporters ----
+
+own=tests/cases/import
+
+# holds NAME FILE TEXTS: the file has each of the texts, which have | between them
+holds() {
+    local text texts
+    cp "$2" "$scratch/held"
+    IFS='|' read -ra texts <<<"$3"
+    for text in "${texts[@]}"; do
+        [ "$text" = - ] || check "$1 has '$text'" grep -qF -- "$text" "$scratch/held"
+    done
+}
+
+while IFS=$'\t' read -r name options words; do
+    [[ $name != '#'* ]] || continue
+    arguments=()
+    [ "$options" = - ] || arguments+=("$options")
+    for file in $own/"$name"/{in,out}_*.npy; do
+        port=${file##*/} port=${port#in_} port=${port#out_}
+        arguments+=("--check-with=${port%.npy}=$file")
+    done
+    status "import $name" 0 "$build/mlpc" import -o "$scratch/own" --name="$name" "${arguments[@]}" $own/"$name"/model.onnx
+    holds "$name" "$scratch/own/$name.mlp" "$words"
+    check "the layout of $name" test -z "$("$build/mlpc" --format=check "$scratch/own/$name.mlp")"
+done <$own/ACCEPTED.tsv
+
+while IFS=$'\t' read -r name words; do
+    [[ $name != '#'* ]] || continue
+    status "refuse $name" 1 "$build/mlpc" import -o "$scratch/refused" $own/refused/"$name".onnx
+    holds "$name" "$scratch/said" "$words"
+done <$own/REFUSED.tsv
+check "nothing is written for what is refused" test ! -e "$scratch/refused"
+
+# ---- what the command does ----
+
+import() { "$build/mlpc" import -o "$scratch/here" "$@"; }
+
+x=$own/vector/in_x.npy y=$own/vector/out_y.npy
+status "a difference" 1 import --check-with=$x=$own/tied/out_y.npy $own/vector/model.onnx
+status "other numbers" 1 import --check-with=$x=$y --tolerance=1e-12 $own/vector/model.onnx
+says "how far numbers are off" "output 'y': largest difference .*, more than"
+check "a difference writes nothing" test ! -e "$scratch/here"
+status "an array for no port" 1 import --check-with=a=$x --check-with=x=$x --check-with=first=$y $own/columns/model.onnx
+status "nothing to compare" 1 import --check-with=x=$x $own/vector/model.onnx
+status "kept layout" 0 import --keep-layout --name=kept --batch=1,32 --check-with=x=$own/tied/in_x.npy \
+    --check-with=y=$own/tied/out_y.npy $own/tied/model.onnx
+check "transposed=true" grep -q 'linear(x, 4, weight="w", bias=false, transposed=true)' "$scratch/here/kept.mlp"
+check "batch sizes" grep -q 'batch   1,32;\|batch   1, 32;' "$scratch/here/kept.mlp"
+status "one output" 0 import --name=one --output=third $own/columns/model.onnx
+check "no other output" test "$(grep -c output "$scratch/here/one.mlp")" = 1
+status "no such output" 1 import --output=nowhere $own/columns/model.onnx
+says "no such output" "it has no output 'nowhere'"
+status "no such input" 1 import --bind=nowhere=$x $own/columns/model.onnx
+status "no model" 2 import
+status "two models" 2 import $own/tied/model.onnx $own/layers/model.onnx
+status "an unknown option" 2 import --nonsense $own/tied/model.onnx
+status "a bad name" 2 import --name=9 $own/tied/model.onnx
+status "no such file" 3 import nowhere.onnx
+status "a folder" 3 import $own
+: >"$scratch/empty.onnx"
+status "an empty file" 1 import "$scratch/empty.onnx"
+status "what is no model" 1 import $own/REFUSED.tsv
+mkdir "$scratch/linked"
+cp $own/refused/external_link.onnx "$scratch/linked/m.onnx"
+head -c 96 /dev/zero >"$scratch/secret.bin"
+ln -s ../secret.bin "$scratch/linked/link.bin"
+status "a link out of the folder" 1 import "$scratch/linked/m.onnx"
+says "a link out of the folder" "not a file in the model's folder"
+rm "$scratch/linked/link.bin"
+cp "$scratch/secret.bin" "$scratch/linked/link.bin"
+status "the same data in the folder" 0 import --name=link "$scratch/linked/m.onnx"
+
+cp "$scratch/linked/m.onnx" "$scratch/linked/link.safetensors"
+status "an input as output" 2 "$build/mlpc" import -o "$scratch/linked" "$scratch/linked/link.safetensors"
+
+# ---- files that are damaged ----
+
+mkdir "$scratch/damage"
+if (
+    [ -n "${SANITIZE:-}" ] || ulimit -v 400000
+    "$build/tests/damage" "$PWD/$build/mlpc" "$scratch/damage" 100 $own/*/model.onnx $own/refused/*.onnx
+) >"$scratch/said" 2>&1; then
+    pass
+else
+    fail "damaged models"
+    tail -n 30 "$scratch/said"
 fi
 finish onnx

@@ -71,8 +71,8 @@ static bool give_view(const struct fold *f, struct constant *from, const struct 
 }
 
 /* out[i, j, ...] = in[base + i * strides[0] + j * strides[1] + ...] */
-static bool give_strided(const struct fold *f, int index, struct constant *from, const struct shape *shape, int64_t base,
-                         const int64_t *strides)
+static bool give_strided(const struct fold *f, int index, struct constant *from, const struct shape *shape,
+                         int64_t base, const int64_t *strides)
 {
     struct constant *out = result_new(f, index, from->type, shape);
     int64_t at[RANK_MAX] = {0}, offset = base;
@@ -309,8 +309,10 @@ static bool fold_slice(const struct fold *f)
     struct shape shape = from->shape;
     int64_t *starts, *ends, *axes, *steps, strides[RANK_MAX], base = 0;
     size_t count, end_count, axis_count, step_count;
-    if (!integers(f->t, f->node, "starts", 1, &starts, &count) || !integers(f->t, f->node, "ends", 2, &ends, &end_count) ||
-        !integers(f->t, f->node, "axes", 3, &axes, &axis_count) || !integers(f->t, f->node, "steps", 4, &steps, &step_count))
+    if (!integers(f->t, f->node, "starts", 1, &starts, &count) ||
+        !integers(f->t, f->node, "ends", 2, &ends, &end_count) ||
+        !integers(f->t, f->node, "axes", 3, &axes, &axis_count) ||
+        !integers(f->t, f->node, "steps", 4, &steps, &step_count))
         return false;
     if (!starts || !ends || end_count != count || (axes && axis_count != count) || (steps && step_count != count))
         return model_refuse(f->t->model, f->node, "its starts, ends, axes and steps are not equally many");
@@ -470,6 +472,9 @@ static bool fold_cast(const struct fold *f)
         f->node->outputs[0]->constant = from;
         return true;
     }
+    bool symbolic = from->symbols && element_is_integer(to);
+    if (!symbolic && !plain(f, from))
+        return false;
     struct constant *result = result_new(f, 0, to, &from->shape);
     const double *in = numbers(f, from);
     for (size_t i = 0; result && i < result->count; i++)
@@ -477,8 +482,8 @@ static bool fold_cast(const struct fold *f)
     if (!result)
         return false;
     result->name = from->name;
-    result->symbols = from->symbols;
-    return from->symbols || finish(f, result);
+    result->symbols = symbolic ? from->symbols : NULL;
+    return finish(f, result);
 }
 
 static double unary(const char *op, double x)
@@ -523,7 +528,8 @@ static double binary(const char *op, double a, double b, bool whole)
     case 'P':
         return pow(a, b);                                   /* Pow */
     case 'M':
-        return op[1] == 'u' ? a * b : isnan(a) || isnan(b) ? NAN : (op[1] == 'a') == (a > b) ? a : b;   /* Mul, Max, Min */
+        return op[1] == 'u' ? a * b : isnan(a) || isnan(b) ? NAN : (op[1] == 'a') == (a > b) ? a : b;   /* Mul, Max,
+        Min */
     default:
         return op[2] == 'b' ? a - b : a + b;                /* Sub, Sum */
     }

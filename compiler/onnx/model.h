@@ -34,7 +34,7 @@ struct constant {
     const unsigned char *bytes;     /* as stored, little endian, of `type`; NULL where it was computed */
     double *numbers;                /* NULL until somebody asks: see tensor_numbers */
     struct constant *origin;        /* that this is another shape of, or NULL */
-    const int *symbols;             /* sizes that are known when it runs: 1 + which dimension of the rows, or 0; or NULL */
+    const int *symbols;             /* for sizes known only when it runs, 1 + which dimension of rows; or 0; or NULL */
 };
 
 struct rows;

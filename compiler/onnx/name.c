@@ -34,14 +34,17 @@ static const char *identifier(struct arena *arena, const char *text, size_t leng
 
 const char *name_value(struct names *names, struct arena *arena, const char *hint)
 {
-    static const char tail[] = "_output_0";
+    static const char *const tails[] = {"_output_0", ":0"};
     size_t length = hint ? strlen(hint) : 0;
     if (hint && !strncmp(hint, "onnx::", 6)) {
         hint += 6;
         length -= 6;
     }
-    if (length > sizeof tail - 1 && !strcmp(hint + length - (sizeof tail - 1), tail))
-        length -= sizeof tail - 1;
+    for (size_t i = 0; i < sizeof tails / sizeof *tails; i++) {
+        size_t tail = strlen(tails[i]);
+        if (length > tail && !strncmp(hint + length - tail, tails[i], tail))
+            length -= tail;
+    }
     const char *name = length ? identifier(arena, hint, length) : NULL;
     return names_make(names, name ? name : "h");
 }

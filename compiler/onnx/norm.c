@@ -43,7 +43,8 @@ bool translate_softmax(struct translation *t, const struct onnx_node *node)
 }
 
 /* The axes that a reduction is over; false after a refusal. Without axes it is over all. */
-static bool reduced_axes(struct translation *t, const struct onnx_node *node, const struct rows *x, bool *over, bool *none)
+static bool reduced_axes(struct translation *t, const struct onnx_node *node, const struct rows *x, bool *over,
+                         bool *none)
 {
     int64_t *axes;
     size_t count;
@@ -100,8 +101,8 @@ bool translate_reduce(struct translation *t, const struct onnx_node *node)
 /* ---- norms ---- */
 
 /* A weight or bias of a norm over whole rows, an optional input: *result is NULL where there is none. */
-static bool norm_input(struct translation *t, const struct onnx_node *node, int index, const char *what, const struct rows *x,
-                       struct constant **result)
+static bool norm_input(struct translation *t, const struct onnx_node *node, int index, const char *what,
+                       const struct rows *x, struct constant **result)
 {
     *result = NULL;
     if (!has_input(node, index))
@@ -198,7 +199,8 @@ bool translate_skip_layernorm(struct translation *t, const struct onnx_node *nod
 }
 
 /* A channel's number for each of the columns of that channel. */
-static struct constant *channel_input(struct translation *t, const struct onnx_node *node, int index, const struct rows *x)
+static struct constant *channel_input(struct translation *t, const struct onnx_node *node, int index,
+                                      const struct rows *x)
 {
     static const char *const what[] = {NULL, "its scale", "its bias", "its mean", "its variance"};
     struct constant *constant = constant_input(t, node, index, what[index]);

@@ -52,6 +52,24 @@ static bool parse_shape(const char *header, struct shape *shape)
     return *at == ')';
 }
 
+/* Elements in C order, of an array whose first index runs fastest. */
+static const unsigned char *turn(struct arena *arena, const struct constant *constant, const unsigned char *from)
+{
+    const struct shape *shape = &constant->shape;
+    const size_t size = element_size(constant->type);
+    unsigned char *to = arena_array(arena, constant->count, size);
+    int64_t at[RANK_MAX] = {0};
+    for (size_t i = 0; i < constant->count; i++) {
+        int64_t offset = 0;
+        for (int j = shape->rank; j-- > 0;)
+            offset = offset * shape->dims[j] + at[j];
+        memcpy(to + i * size, from + (size_t)offset * size, size);
+        for (int j = shape->rank; j-- > 0 && ++at[j] == shape->dims[j];)
+            at[j] = 0;
+    }
+    return to;
+}
+
 static const char *parse(struct constant *constant, const char *bytes, size_t size, struct arena *arena)
 {
     if (size < 12 || memcmp(bytes, "\x93NUMPY", 6) || bytes[6] < 1 || bytes[6] > 3)
@@ -64,13 +82,16 @@ static const char *parse(struct constant *constant, const char *bytes, size_t si
     const char *header = arena_copy(arena, bytes + begin, length), *order = after(header, "'fortran_order'");
     if (!parse_type(header, constant))
         return "holds another type of numbers than little-endian floats, bfloat16 (<V2), int64, int32 or bool";
-    if (!order || strncmp(order, "False", 5))
-        return "is not in C order";
+    bool fortran = order && !strncmp(order, "True", 4);
+    if (!order || (strncmp(order, "False", 5) && !fortran))
+        return "does not say in which order its elements are";
     if (!parse_shape(header, &constant->shape) || !shape_count(&constant->shape, &constant->count))
         return "has a shape that cannot be read";
     if (!CHECKED_MUL(constant->count, element_size(constant->type), &expected) || expected != size - begin - length)
         return "holds another number of bytes than its shape says";
     constant->bytes = (const unsigned char *)bytes + begin + length;
+    if (fortran)
+        constant->bytes = turn(arena, constant, constant->bytes);
     return NULL;
 }
 

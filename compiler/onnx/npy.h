@@ -5,7 +5,7 @@
 
 #include "model.h"
 
-/* A little-endian array in C order; NULL with a message ("is no .npy file"). */
+/* A little-endian array; NULL with a message ("is no .npy file"). */
 struct constant *npy_constant(struct arena *arena, const char *path, const char *name, const char **message);
 
 /* The same elements as an array [rows, width], to a new file. False after a message on standard error. */

@@ -190,9 +190,9 @@ static bool row_part(struct translation *t, const struct onnx_node *node, const 
     const char *name = quote(t->arena, constant->name);
     int front = shape->rank - row->rank;
     *part = *shape;
-    if (front <= 0)
+    if (front <= 0 || !lead)
         return true;
-    if (front > lead && lead)
+    if (front > lead)
         return model_refuse(t->model, node, "%s of shape %s puts a dimension in front of the rows", name,
                             shape_text(t->arena, shape));
     for (int i = 0; i < front; i++) {
@@ -237,8 +237,8 @@ static struct constant *stretch_part(struct translation *t, const struct onnx_no
     return whole;
 }
 
-struct constant *stretch_constant(struct translation *t, const struct onnx_node *node, struct constant *constant, int lead,
-                                  const struct shape *row)
+struct constant *stretch_constant(struct translation *t, const struct onnx_node *node, struct constant *constant,
+                                  int lead, const struct shape *row)
 {
     struct shape part;
     if (!row_part(t, node, constant, lead, row, &part))
@@ -320,8 +320,8 @@ static bool is_bias(enum term_op op, const struct operand *other)
     return op == TERM_ADD && other->rows && other->rows->term->op == TERM_LINEAR && other->rows->term->width == 1;
 }
 
-static struct term *operand_term(struct translation *t, const struct onnx_node *node, const struct operand *operand, int lead,
-                                 const struct shape *row, bool as_param)
+static struct term *operand_term(struct translation *t, const struct onnx_node *node, const struct operand *operand,
+                                 int lead, const struct shape *row, bool as_param)
 {
     struct constant *constant = operand->constant;
     if (operand->rows)
@@ -332,7 +332,8 @@ static struct term *operand_term(struct translation *t, const struct onnx_node *
     return whole ? term_param(t->net, node, whole) : NULL;
 }
 
-static bool meet(struct translation *t, const struct onnx_node *node, const struct operand *operand, struct rows *result)
+static bool meet(struct translation *t, const struct onnx_node *node, const struct operand *operand,
+                 struct rows *result)
 {
     struct shape part;
     if (operand->rows) {

@@ -42,6 +42,9 @@ static bool takes_in(const struct term *user, const struct term *term)
         return term->op == TERM_LINEAR;
     case TERM_CONCAT:
         return term->op == TERM_SLICE;
+    case TERM_SOFTMAX:
+    case TERM_LOG_SOFTMAX:
+        return term->op == TERM_LINEAR;
     default:
         return term->op != TERM_CONCAT;
     }
@@ -67,9 +70,9 @@ static void set_depths(const struct net *net)
 
 /* ---- tokens ---- */
 
-static void add(struct printer *p, struct statement *to, enum token_kind kind, const char *text, const struct term *value)
+static void add(struct printer *p, struct statement *to, enum token_kind kind, const char *text, struct term *value)
 {
-    struct token token = {kind, text, value};
+    struct token token = {.kind = kind, .text = text, .value = value};
     VEC_PUSH(p->arena, &to->tokens, token);
 }
 
@@ -108,7 +111,7 @@ static const char *number_text(struct arena *arena, double number)
 
 enum precedence { SUM = 1, PRODUCT, SIGN, PRIMARY };
 
-static void add_term(struct printer *p, struct statement *to, const struct term *term, enum precedence least);
+static void add_term(struct printer *p, struct statement *to, struct term *term, enum precedence least);
 
 static const char *const function_names[] = {
     [TERM_RELU] = "relu",         [TERM_RELU6] = "relu6",         [TERM_LEAKY_RELU] = "leaky_relu",
@@ -236,7 +239,7 @@ static bool is_negative_number(const struct term *term)
 }
 
 /* a + b, a - b, a * b, a / b: what stands on the right binds tighter, so that the order is the model's. */
-static void add_arithmetic(struct printer *p, struct statement *to, const struct term *term, enum precedence least)
+static void add_arithmetic(struct printer *p, struct statement *to, struct term *term, enum precedence least)
 {
     static const char *const signs[] = {" + ", " - ", " * ", " / "};
     bool sum = term->op == TERM_ADD || term->op == TERM_SUB, turn = sum && is_negative_number(term->args[1]);
@@ -252,7 +255,7 @@ static void add_arithmetic(struct printer *p, struct statement *to, const struct
     add_text(p, to, own < least ? ")" : "");
 }
 
-static void add_expression(struct printer *p, struct statement *to, const struct term *term, enum precedence least)
+static void add_expression(struct printer *p, struct statement *to, struct term *term, enum precedence least)
 {
     switch (term->op) {
     case TERM_INPUT:
@@ -296,7 +299,7 @@ static void add_expression(struct printer *p, struct statement *to, const struct
     }
 }
 
-static void add_term(struct printer *p, struct statement *to, const struct term *term, enum precedence least)
+static void add_term(struct printer *p, struct statement *to, struct term *term, enum precedence least)
 {
     if (is_inlined(term))
         add_expression(p, to, term, least);
@@ -375,11 +378,42 @@ static void print_output(struct printer *p, size_t i, const struct print_request
     const struct term *term = p->net->outputs.at[i];
     enum element type = p->net->output_types.at[i];
     const char *colon = type == request->type ? "" : arena_format(p->arena, ": %s", element_name(type));
-    if (!deferred[i] && term->name == name)
+    const char *value = term->name ? term->name : statement_text(p->arena, deferred[i], NULL);
+    if (value == name)
         page_line(&p->page, arena_format(p->arena, "output %s%s;", name, colon));
     else
-        page_line(&p->page, arena_format(p->arena, "output %s%s = %s;", name, colon,
-                                            deferred[i] ? statement_text(p->arena, deferred[i]) : term->name));
+        page_line(&p->page, arena_format(p->arena, "output %s%s = %s;", name, colon, value));
+}
+
+/* Inputs and outputs have the model's names, as far as those are names. */
+static void name_ports(struct printer *p, const char **output_names)
+{
+    const struct net *net = p->net;
+    for (size_t i = 0; i < net->inputs.count; i++)
+        net->inputs.at[i]->name = name_value(p->names, p->arena, p->model->inputs.at[i]->name);
+    for (size_t i = 0; i < net->outputs.count; i++) {
+        struct term *term = net->outputs.at[i];
+        output_names[i] = name_value(p->names, p->arena, p->model->outputs.at[i]->name);
+        if (!term->name && !is_leaf(term) && !is_deferred(term))
+            term->name = output_names[i];
+    }
+}
+
+static statement_list make_statements(struct printer *p, struct statement **deferred)
+{
+    statement_list list = {0};
+    size_t index = 0;
+    for (size_t i = 0; i < p->net->terms.count; i++) {
+        struct term *term = p->net->terms.at[i];
+        if (!term->reached || is_inlined(term))
+            continue;
+        struct statement *statement = statement_of(p, term);
+        statement->deferred = is_deferred(term) && is_output(p->net, term, &index);
+        if (statement->deferred)
+            deferred[index] = statement;
+        VEC_PUSH(p->arena, &list, statement);
+    }
+    return list;
 }
 
 const char *print_spec(const struct model *model, const struct net *net, const struct print_request *request,
@@ -387,30 +421,12 @@ const char *print_spec(const struct model *model, const struct net *net, const s
 {
     struct printer p = {.arena = model->arena, .model = model, .net = net, .store = store};
     struct statement **deferred = ARENA_ARRAY(p.arena, struct statement *, net->outputs.count);
-    statement_list list = {0};
-    size_t index = 0;
     p.page.arena = p.arena;
     p.names = name_set(p.arena);
     *output_names = ARENA_ARRAY(p.arena, const char *, net->outputs.count);
-    for (size_t i = 0; i < net->inputs.count; i++)
-        net->inputs.at[i]->name = name_value(p.names, p.arena, model->inputs.at[i]->name);
-    for (size_t i = 0; i < net->outputs.count; i++) {
-        struct term *term = net->outputs.at[i];
-        (*output_names)[i] = name_value(p.names, p.arena, model->outputs.at[i]->name);
-        if (!term->name && !is_leaf(term))
-            term->name = (*output_names)[i];
-    }
+    name_ports(&p, *output_names);
     set_depths(net);
-    for (size_t i = 0; i < net->terms.count; i++) {
-        struct term *term = net->terms.at[i];
-        if (!term->reached || is_inlined(term))
-            continue;
-        struct statement *statement = statement_of(&p, term);
-        if (is_deferred(term) && is_output(net, term, &index))
-            deferred[index] = statement;
-        else
-            VEC_PUSH(p.arena, &list, statement);
-    }
+    const statement_list list = make_statements(&p, deferred);
     print_head(&p, request);
     statements_print(&p.page, &list, p.names);
     for (size_t i = 0; i < net->outputs.count; i++)

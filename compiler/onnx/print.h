@@ -13,8 +13,8 @@ struct print_request {
     enum element type;
 };
 
-/* Names inputs (their terms' names) and outputs (*output_names, beside the model's). Fills the store with the tensors that
- * the spec reads. */
+/* Names inputs (their terms' names) and outputs (*output_names, beside the model's). Fills the store with the
+ * tensors that the spec reads. */
 const char *print_spec(const struct model *model, const struct net *net, const struct print_request *request,
                        struct store *store, const char ***output_names);
 

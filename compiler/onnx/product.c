@@ -8,7 +8,8 @@
 #include "translate.h"
 
 /* The constant times a number, rounded to f32; the constant itself where the number is 1. NULL after a refusal. */
-static struct constant *scaled(struct translation *t, const struct onnx_node *node, struct constant *constant, double by)
+static struct constant *scaled(struct translation *t, const struct onnx_node *node, struct constant *constant,
+                               double by)
 {
     if (by == 1)
         return constant;
@@ -52,7 +53,8 @@ static bool check_product(struct translation *t, const struct onnx_node *node, c
 }
 
 /* A constant matrix with ones in front, as one of two dimensions; a vector as a column. */
-static struct constant *as_matrix(struct translation *t, const struct onnx_node *node, struct constant *constant, int most)
+static struct constant *as_matrix(struct translation *t, const struct onnx_node *node, struct constant *constant,
+                                  int most)
 {
     struct shape shape = constant->shape, matrix = {2, {1, 1}};
     bool good = shape.rank > 0 && shape.rank <= most;
@@ -71,7 +73,8 @@ static struct constant *as_matrix(struct translation *t, const struct onnx_node 
 }
 
 /* A W, where W is [in, out], or a vector. */
-static bool rows_times_matrix(struct translation *t, const struct onnx_node *node, const struct rows *x, struct constant *w)
+static bool rows_times_matrix(struct translation *t, const struct onnx_node *node, const struct rows *x,
+                              struct constant *w)
 {
     struct constant *matrix = as_matrix(t, node, w, rows_rank(x) > 2 ? rows_rank(x) : 2);
     if (!matrix || !check_product(t, node, x, w, matrix->shape.dims[0]))
@@ -85,7 +88,8 @@ static bool rows_times_matrix(struct translation *t, const struct onnx_node *nod
 }
 
 /* W x, where x is a single vector. */
-static bool matrix_times_vector(struct translation *t, const struct onnx_node *node, struct constant *w, const struct rows *x)
+static bool matrix_times_vector(struct translation *t, const struct onnx_node *node, struct constant *w,
+                                const struct rows *x)
 {
     if (x->lead || x->row.rank != 1)
         return model_refuse(t->model, node, "its second factor has the rows, which a product sums over");

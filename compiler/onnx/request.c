@@ -16,8 +16,8 @@ static const char help[] =
     "  --bind=NAME=FILE.npy     the input NAME becomes a constant, with this value\n"
     "  --batch=LIST             the batch sizes that the spec names (default: that of the model, or 1)\n"
     "  --keep-layout            leaves weights [in, out] as they are, and writes transposed=true\n"
-    "  --check-with=IN.npy=OUT.npy   compiles the spec for the CPU and runs it: IN must give OUT. With several inputs or\n"
-    "                           outputs, --check-with=NAME=FILE.npy for each input and for each output to compare\n"
+    "  --check-with=IN.npy=OUT.npy   compiles the spec for the CPU and runs it: IN must give OUT. With several inputs\n"
+    "                           or outputs, --check-with=NAME=FILE.npy for each input and each output to compare\n"
     "  --tolerance=T            differences up to T * max(1, the largest number of OUT) are good (default 1e-5; for\n"
     "                           f16 4e-3, for bf16 3e-2)\n"
     "\n"
@@ -47,7 +47,7 @@ static bool is_batch(const char *text)
 
 static enum exit_status add_binding(struct request *request, const char *value)
 {
-    const char *equals = strrchr(value, '=');
+    const char *equals = strchr(value, '=');
     if (!equals || equals == value || !equals[1])
         return wrong("--bind= needs NAME=FILE.npy, not", value);
     struct binding binding = {.name = arena_copy(request->arena, value, (size_t)(equals - value)), .path = equals + 1};
@@ -76,7 +76,8 @@ static enum exit_status set_value(struct request *request, enum valued option, c
         return is_batch(value) ? EXIT_DONE : wrong("--batch= needs a list of whole numbers, not", value);
     case CHECK_WITH:
         VEC_PUSH(request->arena, &request->checks, value);
-        return strchr(value, '=') ? EXIT_DONE : wrong("--check-with= needs IN.npy=OUT.npy or NAME=FILE.npy, not", value);
+        return strchr(value, '=') ? EXIT_DONE : wrong("--check-with= needs IN.npy=OUT.npy or NAME=FILE.npy, not",
+                                                      value);
     case TOLERANCE:
         request->tolerance = strtod(value, &end);
         return !*end && request->tolerance > 0 ? EXIT_DONE : wrong("--tolerance= needs a positive number, not", value);

@@ -61,7 +61,8 @@ struct target {
     int symbols[RANK_MAX];
 };
 
-static bool read_target(struct translation *t, const struct onnx_node *node, const struct rows *x, struct target *target)
+static bool read_target(struct translation *t, const struct onnx_node *node, const struct rows *x,
+                        struct target *target)
 {
     struct constant *shape = constant_input(t, node, 1, "its shape");
     if (!shape)
@@ -333,8 +334,8 @@ static int64_t chosen(const struct choice *choice, int64_t i)
 }
 
 /* The pieces of a term that a choice on one axis leaves. */
-static bool choose(struct translation *t, const struct onnx_node *node, struct term *term, const struct shape *row, int axis,
-                   const struct choice *choice, struct pieces *pieces)
+static bool choose(struct translation *t, const struct onnx_node *node, struct term *term, const struct shape *row,
+                   int axis, const struct choice *choice, struct pieces *pieces)
 {
     int64_t outer = extent(row, 0, axis), inner = extent(row, axis + 1, row->rank), size = row->dims[axis];
     bool run = !choice->list && choice->step == 1;
@@ -351,7 +352,8 @@ static bool choose(struct translation *t, const struct onnx_node *node, struct t
 }
 
 /* `rows` becomes what a choice on an axis of its row leaves. */
-static bool apply(struct translation *t, const struct onnx_node *node, struct rows *rows, int axis, const struct choice *choice)
+static bool apply(struct translation *t, const struct onnx_node *node, struct rows *rows, int axis,
+                  const struct choice *choice)
 {
     struct pieces pieces = {.most = 256};
     if (choice->count < 1)
@@ -381,8 +383,8 @@ static struct choice slice_choice(int64_t begin, int64_t end, int64_t step, int6
     return (struct choice){begin, step, span > 0 ? (span - 1) / stride + 1 : 0, NULL};
 }
 
-static bool slice_axis(struct translation *t, const struct onnx_node *node, struct rows *rows, int64_t named, int64_t begin,
-                       int64_t end, int64_t step)
+static bool slice_axis(struct translation *t, const struct onnx_node *node, struct rows *rows, int64_t named,
+                       int64_t begin, int64_t end, int64_t step)
 {
     int axis;
     if (!axis_of(t, node, named, rows_rank(rows), &axis))
@@ -390,7 +392,8 @@ static bool slice_axis(struct translation *t, const struct onnx_node *node, stru
     if (!step || step == INT64_MIN)
         return model_refuse(t->model, node, "its step is 0");
     if (axis < rows->lead)
-        return (step == 1 && begin == 0 && end >= INT32_MAX) || model_refuse(t->model, node, "it takes some of the rows");
+        return (step == 1 && begin == 0 && end >= INT32_MAX) ||
+        model_refuse(t->model, node, "it takes some of the rows");
     struct choice choice = slice_choice(begin, end, step, rows->row.dims[axis - rows->lead]);
     return apply(t, node, rows, axis - rows->lead, &choice);
 }

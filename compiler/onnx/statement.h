@@ -14,11 +14,13 @@ enum token_kind {
 struct token {
     enum token_kind kind;
     const char *text;
-    const struct term *value;
+    struct term *value;
+    size_t begin, end;              /* of a string's number that a repeat counts; equal: none */
 };
 
 struct statement {
-    struct term *term;              /* what it computes; NULL: an output that is computed in place */
+    struct term *term;              /* what it computes */
+    bool deferred;                  /* an output, written where that is declared unless it is part of a repeat */
     VEC(struct token) tokens;
 };
 
@@ -33,11 +35,11 @@ struct page {
 void page_add(struct page *page, const char *text);
 void page_line(struct page *page, const char *line);
 
-/* The right side of a statement, once the values that it reads have names. */
-const char *statement_text(struct arena *arena, const struct statement *statement);
+/* The right side of a statement, once the values that it reads have names. `number`: the name that counts, or NULL. */
+const char *statement_text(struct arena *arena, const struct statement *statement, const char *number);
 
 /* Writes statements as assignments, layers that differ in a number of their tensors' names as a repeat. Values get
- * their names here. */
+ * their names here; a deferred statement's gets one only if it was written. */
 void statements_print(struct page *page, const statement_list *list, struct names *names);
 
 #endif

@@ -65,8 +65,8 @@ struct term *term_param(struct net *net, const struct onnx_node *node, struct co
     return share(net);
 }
 
-struct term *term_call(struct net *net, const struct onnx_node *node, enum term_op op, struct term *x, int count, double first,
-                       double second)
+struct term *term_call(struct net *net, const struct onnx_node *node, enum term_op op, struct term *x, int count,
+                       double first, double second)
 {
     struct term *term = term_new(net, node, op, 1, x->width, x->type);
     term->args[0] = x;

@@ -40,6 +40,9 @@ struct term {
     int depth;                      /* of the expression that it is printed as */
     bool reached;
     const char *name;               /* in the spec, once it has one */
+    int64_t place;                  /* of its statement, from 1; 0: none */
+    int reads;                      /* by the statements of a repeat */
+    bool shared_name;               /* a repeat goes on with it */
 };
 
 typedef VEC(struct term *) term_list;
@@ -64,8 +67,8 @@ struct term *term_make(struct net *net, const struct onnx_node *node, enum term_
 struct term *term_number(struct net *net, enum element type, double number);
 struct term *term_param(struct net *net, const struct onnx_node *node, struct constant *constant);
 /* As term_make, of one argument and the numbers that the function takes. */
-struct term *term_call(struct net *net, const struct onnx_node *node, enum term_op op, struct term *x, int count, double first,
-                       double second);
+struct term *term_call(struct net *net, const struct onnx_node *node, enum term_op op, struct term *x, int count,
+                       double first, double second);
 /* Not shared: for terms with fields of their own. */
 struct term *term_new(struct net *net, const struct onnx_node *node, enum term_op op, int args, int64_t width,
                       enum element type);

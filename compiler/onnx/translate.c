@@ -88,14 +88,13 @@ static bool translate_input(struct translation *t, struct value *value)
         return model_refuse(t->model, NULL, "the input %s has no shape with rows", name);
     for (int i = 0; i < value->shape.rank; i++) {
         int64_t size = value->shape.dims[i];
-        if (i >= t->lead) {
+        if (i >= t->lead)
             row.dims[row.rank++] = size;
-        } else {
-            if (size >= 0 && t->lead_sizes[i] >= 0 && t->lead_sizes[i] != size)
-                return model_refuse(t->model, NULL, "the input %s of shape %s has another number of rows than the first; "
-                                    "--bind makes it a constant", name, shape_text(t->arena, &value->shape));
-            t->lead_sizes[i] = size >= 0 ? size : t->lead_sizes[i];
-        }
+        else if (t->net->inputs.count && t->lead_sizes[i] != size)
+            return model_refuse(t->model, NULL, "the input %s of shape %s has another number of rows than the first; "
+                                "--bind makes it a constant", name, shape_text(t->arena, &value->shape));
+        else
+            t->lead_sizes[i] = size;
     }
     if (!shape_count(&row, &width) || !width || width > INT32_MAX)
         return model_refuse(t->model, NULL, "the input %s of shape %s has no fixed number of columns", name,
@@ -126,6 +125,10 @@ enum element translate_type(const struct net *net)
     for (size_t i = 0; i < net->terms.count; i++) {
         if (net->terms.at[i]->op == TERM_LINEAR)
             return net->terms.at[i]->type;
+    }
+    for (size_t i = 0; i < net->terms.count; i++) {
+        if (net->terms.at[i]->op != TERM_INPUT && net->terms.at[i]->type == ELEMENT_F32)
+            return ELEMENT_F32;
     }
     return net->inputs.count ? net->inputs.at[0]->type : ELEMENT_F32;
 }
@@ -161,7 +164,8 @@ static void reset(struct model *model)
     model->refusals.count = 0;
 }
 
-static bool try(struct model *model, struct net *net, int lead)
+/* *lost: nodes that could not be translated, or depend on such. */
+static bool try(struct model *model, struct net *net, int lead, size_t *lost)
 {
     struct translation t = {.arena = model->arena, .model = model, .net = net, .lead = lead};
     *net = (struct net){.arena = model->arena};
@@ -172,8 +176,10 @@ static bool try(struct model *model, struct net *net, int lead)
         model->inputs.at[i]->refused = !translate_input(&t, model->inputs.at[i]);
     for (size_t i = 0; i < model->nodes.count; i++) {
         const struct onnx_node *node = model->nodes.at[i];
-        if (reads_refused(node) || !translate_node(&t, node))
+        if (reads_refused(node) || !translate_node(&t, node)) {
             mark_refused(node);
+            ++*lost;
+        }
     }
     net->batch = 1;
     for (int i = 0; i < lead; i++) {
@@ -207,17 +213,18 @@ static void choose_leads(const struct model *model, int *first, int *last)
 bool translate_model(struct model *model, struct net *net)
 {
     int first, last, best = 0;
-    size_t fewest = SIZE_MAX;
+    size_t fewest = SIZE_MAX, lost;
     if (!model->outputs.count)
         return false;
     choose_leads(model, &first, &last);
     for (int lead = first; lead <= last; lead++) {
-        if (try(model, net, lead))
+        lost = 0;
+        if (try(model, net, lead, &lost))
             return true;
-        if (model->refusals.count < fewest) {
-            fewest = model->refusals.count;
+        if (lost < fewest) {
+            fewest = lost;
             best = lead;
         }
     }
-    return try(model, net, best);
+    return try(model, net, best, &lost);
 }

@@ -10,7 +10,8 @@
 /* False after refusals, which are then those of the try that came nearest. */
 bool translate_model(struct model *model, struct net *net);
 
-/* The language has one type for weights and stored values. Products decide which; without any, the first input. */
+/* The language has one type for weights and stored values. Products decide which; without any, f32 where
+ * anything is computed in it, else the first input. */
 enum element translate_type(const struct net *net);
 
 /* ---- for the operators ---- */
@@ -68,8 +69,8 @@ bool is_vector(const struct shape *row);
 
 /* A constant of which every row sees the same, stretched to a row of `row`; NULL after a refusal. `lead` dimensions
  * stand in front of the row. */
-struct constant *stretch_constant(struct translation *t, const struct onnx_node *node, struct constant *constant, int lead,
-                                  const struct shape *row);
+struct constant *stretch_constant(struct translation *t, const struct onnx_node *node, struct constant *constant,
+                                  int lead, const struct shape *row);
 /* The same elements in another shape. */
 struct constant *constant_reshaped(struct arena *arena, struct constant *constant, const struct shape *shape);
 /* Computed numbers as an operand: of a number, for a type. */

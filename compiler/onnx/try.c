@@ -140,7 +140,8 @@ static enum exit_status compare(const struct try *try, size_t index, const char 
     double tolerance = tolerance_of(try, try->net->inputs.at[0]->type), largest;
     if (tolerance < tolerance_of(try, try->net->output_types.at[index]))
         tolerance = tolerance_of(try, try->net->output_types.at[index]);
-    double worst = difference(tensor_numbers(try->arena, got), tensor_numbers(try->arena, expected), got->count, &largest);
+    double worst = difference(tensor_numbers(try->arena, got), tensor_numbers(try->arena, expected), got->count,
+                              &largest);
     bool good = worst <= tolerance * largest;
     fprintf(good ? stdout : stderr, "%s: output %s: largest difference %.2g, %s %.2g (%g of %.3g)\n", path, name, worst,
             good ? "of at most" : "more than", tolerance * largest, tolerance, largest);
@@ -187,6 +188,18 @@ static enum exit_status run_and_compare(const struct try *try, const struct arra
     return status == EXIT_DONE ? compare_all(try, arrays) : status;
 }
 
+/* The '=' behind a name, or else the first. */
+static const char *split(const struct try *try, const char *check)
+{
+    const char *first = strchr(check, '=');
+    for (const char *at = first; at; at = strchr(at + 1, '=')) {
+        const char *left = arena_copy(try->arena, check, (size_t)(at - check));
+        if (find_input(try, left) >= 0 || find_output(try, left) >= 0)
+            return at;
+    }
+    return first;
+}
+
 /* Pairs of files are checks of their own; named files are one check together. */
 static enum exit_status run_checks(const struct try *try, const char *const *checks, size_t count)
 {
@@ -194,7 +207,8 @@ static enum exit_status run_checks(const struct try *try, const char *const *che
                            ARENA_ARRAY(try->arena, const char *, try->model->outputs.count)};
     bool any_named = false, any_output = false;
     for (size_t i = 0; i < count; i++) {
-        const char *equals = strrchr(checks[i], '='), *left = arena_copy(try->arena, checks[i], (size_t)(equals - checks[i]));
+        const char *equals = split(try, checks[i]);
+        const char *left = arena_copy(try->arena, checks[i], (size_t)(equals - checks[i]));
         int input = find_input(try, left), output = find_output(try, left);
         any_named |= input >= 0 || output >= 0;
         any_output |= output >= 0;

@@ -1,0 +1,737 @@
+"""Writes tests/cases/import: models as exporters write them, and such as must be refused.
+
+    env/bin/python tests/onnx/make_cases.py          (needs onnx and numpy)
+
+References are computed here, in float64, from the weights as they are stored. The files are committed; only a change of
+the cases needs this script.
+"""
+
+import math
+import os
+import shutil
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+FOLDER = os.path.join(os.path.dirname(__file__), "..", "cases", "import")
+F32, F16, BF16, F64, I64 = (
+    TensorProto.FLOAT,
+    TensorProto.FLOAT16,
+    TensorProto.BFLOAT16,
+    TensorProto.DOUBLE,
+    TensorProto.INT64,
+)
+random = np.random.RandomState(7)
+
+
+def array(*shape, scale=0.5, dtype="f4"):
+    return (random.randn(*shape) * scale).astype(dtype)
+
+
+def tensor(name, values, dtype=None):
+    return numpy_helper.from_array(np.asarray(values, dtype) if dtype else np.asarray(values), name)
+
+
+def ints(name, *values):
+    return tensor(name, np.array(values, np.int64))
+
+
+def node(op, inputs, outputs, **attributes):
+    return helper.make_node(op, inputs.split(), outputs.split(), **attributes)
+
+
+value_info = helper.make_tensor_value_info
+
+
+def port(name, shape, kind=F32):
+    return value_info(name, kind, shape)
+
+
+def model(nodes, inputs, outputs, initializers=(), opset=17, **options):
+    graph = helper.make_graph(nodes, "g", inputs, outputs, list(initializers))
+    opsets = [helper.make_opsetid("", opset)] + [helper.make_opsetid(d, 1) for d in options.pop("domains", ())]
+    return helper.make_model(
+        graph, opset_imports=opsets, ir_version=options.pop("ir", 8), producer_name="make_cases", **options
+    )
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+erf = np.vectorize(math.erf)
+
+
+def gelu(x):
+    return x / 2 * (1 + erf(x / math.sqrt(2)))
+
+
+def gelu_tanh(x):
+    return x / 2 * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+
+
+def softmax(x):
+    e = np.exp(x - x.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+def layernorm(x, w, b, eps=1e-5):
+    d = x - x.mean(-1, keepdims=True)
+    return d / np.sqrt((d * d).mean(-1, keepdims=True) + eps) * w + b
+
+
+accepted, refused = [], []
+
+
+def accept(name, made, inputs, outputs, options="", words=()):
+    """`words`: texts that the spec must hold."""
+    folder = os.path.join(FOLDER, name)
+    os.makedirs(folder)
+    onnx.save(made, os.path.join(folder, "model.onnx"))
+    for begin, arrays in (("in", inputs), ("out", outputs)):
+        for key, value in arrays.items():
+            value = np.asarray(value)
+            np.save(os.path.join(folder, f"{begin}_{key}.npy"), value if begin == "in" else value.astype("f4"))
+    accepted.append((name, options or "-", "|".join(words) or "-"))
+
+
+def refuse(name, made, *reasons):
+    onnx.save(made, os.path.join(FOLDER, "refused", f"{name}.onnx"))
+    refused.append((name, "|".join(reasons)))
+
+
+def f64(*arrays):
+    return [np.asarray(a, np.float64) for a in arrays]
+
+
+# ---- accepted ----
+
+
+def old_exporter():
+    """TorchScript's form: a view by sizes, Gemm, a batchnorm; initializers that are inputs too, nodes out of order."""
+    x, w1, b1, w2, b2 = array(5, 3, 4), array(8, 12), array(8), array(6, 8), array(6)
+    scale, shift, mean, var = array(8), array(8), array(8), random.uniform(0.5, 2, 8).astype("f4")
+    nodes = [
+        node("Gemm", "flat fc1.weight fc1.bias", "/fc1/Gemm_output_0", transB=1),
+        node("Shape", "x", "s"),
+        node("Gather", "s zero", "n", axis=0),
+        node("Unsqueeze", "n", "n1", axes=[0]),
+        node("Concat", "n1 minus", "shape", axis=0),
+        node("Reshape", "x shape", "flat"),
+        node(
+            "BatchNormalization",
+            "/fc1/Gemm_output_0 bn.weight bn.bias bn.running_mean bn.running_var",
+            "normed",
+            epsilon=1e-3,
+        ),
+        node("Relu", "normed", "h"),
+        node("Dropout", "h", "dropped"),
+        node("Gemm", "dropped onnx::Gemm_9 fc2.bias", "logits", alpha=0.5, beta=2.0),
+        node("LogSoftmax", "logits", "y", axis=1),
+    ]
+    initial = [
+        tensor("fc1.weight", w1),
+        tensor("fc1.bias", b1),
+        tensor("onnx::Gemm_9", w2.T.copy()),
+        tensor("fc2.bias", b2),
+        tensor("bn.weight", scale),
+        tensor("bn.bias", shift),
+        tensor("bn.running_mean", mean),
+        tensor("bn.running_var", var),
+        tensor("zero", np.int64(0)),
+        ints("minus", -1),
+    ]
+    made = model(
+        nodes,
+        [port("x", ["batch", 3, 4])] + [port(t.name, t.dims, t.data_type) for t in initial[:8]],
+        [port("y", ["batch", 6])],
+        initial,
+        opset=11,
+    )
+    X, W1, B1, W2, B2, S, T, M, V = f64(x, w1, b1, w2, b2, scale, shift, mean, var)
+    h = np.maximum(((X.reshape(5, 12) @ W1.T + B1) - M) / np.sqrt(V + np.float64(np.float32(1e-3))) * S + T, 0)
+    y = np.log(softmax(0.5 * (h @ W2.T) + 2 * B2))
+    accept(
+        "old_exporter",
+        made,
+        {"x": x},
+        {"y": y},
+        words=['batchnorm(linear(x, 8, "fc1"), "bn", eps=0.001)', 'linear(h, 6, "fc2")', "log_softmax("],
+    )
+
+
+def spelled_out():
+    """Functions in their parts, as exporters without the operators write them; tokens in a second dimension."""
+    x, w1, b1, w2, g, b, r = array(2, 3, 8), array(8, 8), array(8), array(8, 8), array(8), array(8), array(8)
+    nodes = [
+        node("ReduceMean", "x", "m", axes=[-1]),
+        node("Sub", "x m", "d"),
+        node("Sub", "x m", "d2"),
+        node("Pow", "d2 two", "p"),
+        node("ReduceMean", "p", "v", axes=[-1]),
+        node("Add", "v eps", "ve"),
+        node("Sqrt", "ve", "s"),
+        node("Div", "d s", "n"),
+        node("Mul", "n ln.weight", "nw"),
+        node("Add", "nw ln.bias", "ln"),
+        node("MatMul", "ln onnx::MatMul_40", "mm"),
+        node("Add", "fc.bias mm", "fc"),
+        node("Div", "fc root2", "e"),
+        node("Erf", "e", "erf"),
+        node("Add", "erf one", "e1"),
+        node("Mul", "fc e1", "fe"),
+        node("Mul", "fe half", "gelu"),
+        node("MatMul", "gelu W2", "h"),
+        node("Pow", "h three", "h3"),
+        node("Mul", "h3 c", "ch3"),
+        node("Add", "h ch3", "sum"),
+        node("Mul", "sum k", "ks"),
+        node("Tanh", "ks", "t"),
+        node("Add", "t one", "t1"),
+        node("Mul", "h half", "hh"),
+        node("Mul", "hh t1", "gt"),
+        node("Sigmoid", "gt", "sg"),
+        node("Mul", "gt sg", "silu"),
+        node("Softplus", "silu", "sp"),
+        node("Tanh", "sp", "tsp"),
+        node("Mul", "silu tsp", "mish"),
+        node("Mul", "mish mish", "sq"),
+        node("ReduceMean", "sq", "ms", axes=[2]),
+        node("Add", "ms eps6", "mse"),
+        node("Sqrt", "mse", "rms"),
+        node("Reciprocal", "rms", "irms"),
+        node("Mul", "mish irms", "rn"),
+        node("Mul", "rms.weight rn", "y"),
+    ]
+    initial = [
+        tensor("two", np.float32(2)),
+        tensor("eps", np.float32(1e-5)),
+        tensor("ln.weight", g),
+        tensor("ln.bias", b),
+        tensor("onnx::MatMul_40", w1),
+        tensor("fc.bias", b1),
+        tensor("root2", np.float32(math.sqrt(2))),
+        tensor("one", np.float32(1)),
+        tensor("half", np.float32(0.5)),
+        tensor("W2", w2),
+        tensor("three", np.float32(3)),
+        tensor("c", np.float32(0.044715)),
+        tensor("k", np.float32(math.sqrt(2 / math.pi))),
+        tensor("eps6", np.float32(1e-6)),
+        tensor("rms.weight", r),
+    ]
+    made = model(nodes, [port("x", ["batch", "tokens", 8])], [port("y", ["batch", "tokens", 8])], initial, opset=13)
+    X, W1, B1, W2, G, B, R = f64(x, w1, b1, w2, g, b, r)
+    h = gelu_tanh(gelu(layernorm(X, G, B) @ W1 + B1) @ W2)
+    h = h * sigmoid(h)
+    h = h * np.tanh(np.log1p(np.exp(h)))
+    y = h / np.sqrt((h * h).mean(-1, keepdims=True) + 1e-6) * R
+    accept(
+        "spelled_out",
+        made,
+        {"x": x},
+        {"y": y},
+        words=['layernorm(x, "ln")', '"fc")', "gelu(", "gelu_tanh(", "silu(", "mish(", "rmsnorm(", '"rms"'],
+    )
+
+
+def columns():
+    """What takes columns; several outputs, of which two are the same and one is read inside."""
+    x, w = array(4, 2, 6), array(1, 5, 3)
+    nodes = [
+        node("Split", "x sizes", "a b c", axis=-1),
+        node("Concat", "c a", "ca", axis=2),
+        node("Flatten", "ca", "flat"),
+        node("Gather", "flat list", "picked", axis=1),
+        node("Slice", "flat start end axis step", "back"),
+        node("Transpose", "b", "turned", perm=[0, 2, 1]),
+        node("Reshape", "turned six", "row"),
+        node("Squeeze", "b1 two", "sq"),
+        node("Unsqueeze", "sq two", "b1x"),
+        node("Slice", "b from1 to2 two", "b1"),
+        node("ReduceSum", "picked last", "sum", keepdims=1),
+        node("ReduceMean", "back", "mean", axes=[1], keepdims=0),
+        node("Unsqueeze", "mean last", "mean1"),
+        node("Max", "sum mean1", "max"),
+        node("Clip", "max low high", "clip"),
+        node("Min", "clip row point", "least"),
+        node("Identity", "least", "first"),
+        node("Identity", "least", "second"),
+        node("Exp", "first", "third"),
+        node("ReduceL2", "picked", "norm", axes=[1], keepdims=1),
+        node("Div", "picked norm", "unit"),
+    ]
+    initial = [
+        ints("sizes", 2, 3, 1),
+        ints("list", 0, 1, -1, 3),
+        ints("start", -1),
+        ints("end", -100),
+        ints("axis", 1),
+        ints("step", -2),
+        ints("two", 2),
+        ints("from1", 1),
+        ints("to2", 2),
+        ints("last", 1),
+        ints("six", 0, 6),
+        tensor("low", np.float32(-0.25)),
+        tensor("high", np.float32(0.75)),
+        tensor("point", np.float32(0.125)),
+    ]
+    made = model(
+        nodes,
+        [port("x", ["n", 2, 6])],
+        [port(n, None) for n in ("first", "second", "third", "unit", "x", "b1x")],
+        initial,
+        opset=13,
+    )
+    X = x.astype(np.float64)
+    a, b, c = X[..., :2], X[..., 2:5], X[..., 5:]
+    flat = np.concatenate([c, a], 2).reshape(4, 6)
+    picked, back = flat[:, [0, 1, -1, 3]], flat[:, ::-2]
+    row = b.transpose(0, 2, 1).reshape(4, 6)
+    top = np.maximum(picked.sum(1, keepdims=True), back.mean(1, keepdims=True))
+    least = np.minimum(np.minimum(np.clip(top, -0.25, 0.75), row), 0.125)
+    accept(
+        "columns",
+        made,
+        {"x": x},
+        {
+            "first": least,
+            "second": least,
+            "third": np.exp(least),
+            "unit": picked / np.linalg.norm(picked, axis=1, keepdims=True),
+            "x": X,
+            "b1x": b[:, :, 1:2],
+        },
+        words=["output second = first;", "output x_2 = x;", "exp(first)"],
+    )
+
+
+def activations():
+    """Each on columns of its own, with numbers that are not the language's."""
+    x, slope = array(6, 4, scale=2), random.uniform(0.1, 0.9, (4,)).astype("f4")
+    table = [
+        (node("PRelu", "x slope", "a0"), lambda v: np.where(v > 0, v, slope * v)),
+        (node("HardSigmoid", "x", "a1"), lambda v: np.clip(0.2 * v + 0.5, 0, 1)),
+        (
+            node("Selu", "x", "a2"),
+            lambda v: 1.0507010221481323 * np.where(v > 0, v, 1.6732631921768188 * (np.exp(v) - 1)),
+        ),
+        (
+            node("Celu", "x", "a3", alpha=0.5),
+            lambda v: np.maximum(v, 0) + np.minimum(0, 0.5 * (np.exp(v / 0.5) - 1)),
+        ),
+        (node("Softsign", "x", "a4"), lambda v: v / (1 + np.abs(v))),
+        (node("ThresholdedRelu", "x", "a5", alpha=0.0), lambda v: np.maximum(v, 0)),
+        (node("LeakyRelu", "x", "a6", alpha=0.25), lambda v: np.where(v > 0, v, 0.25 * v)),
+        (node("Elu", "x", "a7", alpha=1.5), lambda v: np.where(v > 0, v, 1.5 * (np.exp(v) - 1))),
+        (node("Reciprocal", "x", "a8"), lambda v: 1 / v),
+        (node("Neg", "x", "a9"), lambda v: -v),
+        (node("HardSwish", "x", "a10"), lambda v: v * np.clip(v / 6 + 0.5, 0, 1)),
+        (node("Sub", "seven x", "a11"), lambda v: 7 - v),
+        (node("Add", "x minus", "a12"), lambda v: v - 0.375),
+        (node("Mul", "x grid", "a13"), lambda v: v * np.array([[1, 2, 1, 2]])),
+        (node("Mean", "x row seven", "a14"), lambda v: (v + np.array([1, 2, 3, 4]) + 7) / 3),
+    ]
+    names = " ".join(f"a{i}" for i in range(len(table)))
+    nodes = [made for made, _ in table] + [node("Concat", names, "y", axis=-1)]
+    initial = [
+        tensor("slope", slope),
+        tensor("seven", np.float32([7])),
+        tensor("minus", np.float32(-0.375)),
+        tensor("grid", np.float32([[1, 2, 1, 2]])),
+        tensor("row", np.float32([1, 2, 3, 4])),
+    ]
+    made = model(nodes, [port("x", ["n", 4])], [port("y", ["n", 60])], initial, opset=16)
+    X = x.astype(np.float64)
+    accept(
+        "activations",
+        made,
+        {"x": x},
+        {"y": np.concatenate([f(X) for _, f in table], -1)},
+        words=["clamp(0.2 * x + 0.5, 0, 1)", "x - 0.375"],
+    )
+
+
+def half():
+    """f16 in 32-bit integers, between casts."""
+    x, w, b = array(5, 8), array(8, 6, dtype="f2"), array(6, dtype="f2")
+    weight = TensorProto(name="w", data_type=F16, dims=w.shape, int32_data=w.ravel().view(np.uint16).tolist())
+    nodes = [
+        node("Cast", "x", "xh", to=F16),
+        node("MatMul", "xh w", "mm"),
+        node("Add", "mm b", "h"),
+        node("Relu", "h", "r"),
+        node("Cast", "r", "y", to=F32),
+    ]
+    made = model(nodes, [port("x", ["n", 8])], [port("y", ["n", 6])], [weight, tensor("b", b)])
+    X, W, B = f64(x.astype("f2"), w, b)
+    accept(
+        "half",
+        made,
+        {"x": x},
+        {"y": np.maximum(X @ W + B, 0)},
+        options="--tolerance=4e-3",
+        words=["dtype   f16;", "output y: f32"],
+    )
+
+
+def brain():
+    """bf16 throughout."""
+    w = array(8, 6)
+    bits = (w.view(np.uint32) + 0x8000 >> 16).astype(np.uint16)
+    W = (bits.astype(np.uint32) << 16).view("f4").astype(np.float64)
+    weight = TensorProto(name="w", data_type=BF16, dims=w.shape, raw_data=bits.tobytes())
+    made = model([node("MatMul", "x w", "y")], [port("x", ["n", 8], BF16)], [port("y", ["n", 6], BF16)], [weight])
+    x = (random.randint(-8, 8, (5, 8)) / 8).astype("f4")
+    accept(
+        "brain",
+        made,
+        {"x": x},
+        {"y": x.astype(np.float64) @ W},
+        options="--tolerance=3e-2",
+        words=["dtype   bf16;", "input x: bf16[8]"],
+    )
+
+
+def external():
+    """Weights in a file beside the model."""
+    x, w, b = array(3, 6), array(4, 6), array(4)
+    weight = TensorProto(name="fc.weight", data_type=F32, dims=w.shape, data_location=TensorProto.EXTERNAL)
+    for key, value in (("location", "weights.bin"), ("offset", "64"), ("length", str(w.nbytes))):
+        weight.external_data.add(key=key, value=value)
+    made = model(
+        [node("Gemm", "x fc.weight fc.bias", "y", transB=1)],
+        [port("x", [3, 6])],
+        [port("y", [3, 4])],
+        [weight, tensor("fc.bias", b)],
+    )
+    X, W, B = f64(x, w, b)
+    accept("external", made, {"x": x}, {"y": X @ W.T + B}, words=['linear(x, 4, "fc")', "batch   3;"])
+    with open(os.path.join(FOLDER, "external", "weights.bin"), "wb") as file:
+        file.write(bytes(64) + w.tobytes() + bytes(8))
+
+
+def vector():
+    """A single sample: a matrix times a vector, and dimensions put in front."""
+    x, w, b, v = array(5), array(4, 5), array(4), array(4, 2)
+    nodes = [
+        node("MatMul", "w x", "wx"),
+        node("Add", "wx b", "h"),
+        node("Unsqueeze", "h zero", "row"),
+        node("MatMul", "row v", "y"),
+    ]
+    made = model(
+        nodes,
+        [port("x", [5])],
+        [port("y", [1, 2])],
+        [tensor("w", w), tensor("b", b), tensor("v", v), ints("zero", 0)],
+    )
+    X, W, B, V = f64(x, w, b, v)
+    accept("vector", made, {"x": x}, {"y": (W @ X + B)[None] @ V})
+
+
+def tied():
+    """One matrix in both directions; a constant that has to be computed first."""
+    x, w, b = array(3, 6), array(6, 4), array(6)
+    nodes = [
+        node("MatMul", "x w", "mm"),
+        node("Tanh", "mm", "h"),
+        node("Mul", "b two", "b2"),
+        node("Gemm", "h w b2", "g", transB=1),
+        node("Transpose", "w", "wt", perm=[1, 0]),
+        node("MatMul", "h wt", "m"),
+        node("Sub", "g m", "y"),
+    ]
+    made = model(
+        nodes,
+        [port("x", ["n", 6])],
+        [port("y", ["n", 6])],
+        [tensor("w", w), tensor("b", b), tensor("two", np.float32(2))],
+    )
+    X, W, B = f64(x, w, b)
+    h = np.tanh(X @ W)
+    accept("tied", made, {"x": x}, {"y": 2 * B + 0 * h @ W.T})
+
+
+def layers():
+    """Equal layers, which are rolled up; names that are no identifiers, or words of the language."""
+    x, nodes, initial, value, X = array(4, 8), [], [], "input", None
+    X = x.astype(np.float64)
+    for i in range(5):
+        w1, b1, w2, b2 = array(16, 8), array(16), array(8, 16), array(8)
+        base = f"blocks.{i + 1}"
+        initial += [
+            tensor(f"{base}.up.weight", w1),
+            tensor(f"{base}.up.bias", b1),
+            tensor(f"{base}.down.weight", w2),
+            tensor(f"{base}.down.bias", b2),
+        ]
+        nodes += [
+            node("Gemm", f"{value} {base}.up.weight {base}.up.bias", f"{base}/up:0", transB=1),
+            node("Relu", f"{base}/up:0", f"{base}/relu:0"),
+            node("Gemm", f"{base}/relu:0 {base}.down.weight {base}.down.bias", f"{base}/down:0", transB=1),
+            node("Add", f"{value} {base}/down:0", f"{base}/out:0"),
+        ]
+        value = f"{base}/out:0"
+        W1, B1, W2, B2 = f64(w1, b1, w2, b2)
+        X = X + np.maximum(X @ W1.T + B1, 0) @ W2.T + B2
+    nodes.append(node("Softmax", value, "output"))
+    made = model(nodes, [port("input", ["n", 8])], [port("output", ["n", 8])], initial)
+    accept("layers", made, {"input": x}, {"output": softmax(X)}, words=["repeat ", '"blocks.{i}.up"'])
+
+
+# ---- refused ----
+
+
+def all_refused():
+    w, b, x, y = tensor("w", array(6, 4)), tensor("b", array(4)), port("x", ["n", 6]), port("y", ["n", 4])
+    x3 = port("x", ["n", 2, 3])
+
+    def one(op, inputs, initializers=(), given=x, opset=17, **attributes):
+        return model([node(op, inputs, "y", **attributes)], [given], [port("y", None)], list(initializers), opset)
+
+    refuse("frozen_batch", one("Reshape", "x s", [ints("s", 1, 6)]), "Reshape", "does not keep rows of 6 columns")
+    refuse("folded_batch", one("Reshape", "x s", [ints("s", -1, 3)]), "does not keep rows of 6 columns")
+    refuse("value_for_each_row", one("Add", "x c", [tensor("c", array(5, 1))]), "other values for each row")
+    refuse(
+        "row_alignment",
+        model(
+            [node("ReduceSum", "x last", "s", keepdims=0), node("Mul", "x s", "y")],
+            [port("x", [6, 6])],
+            [y],
+            [ints("last", 1)],
+        ),
+        "rows of its operands are in different",
+    )
+    refuse("front_dimension", one("Add", "x c", [tensor("c", array(2, 1, 6))]), "in front of the rows")
+    refuse(
+        "turned_batch",
+        model(
+            [node("Transpose", "x", "t", perm=[1, 0]), node("MatMul", "v t", "y")],
+            [port("x", [6, 6])],
+            [y],
+            [tensor("v", array(3, 6))],
+        ),
+        "moves the rows",
+    )
+    refuse("rows_summed", one("MatMul", "v x", [tensor("v", array(3, 6))], given=port("x", [6, 6])), "sums over")
+    refuse("mean_of_batch", one("ReduceMean", "x", axes=[0]), "axis 0, which is one of the rows")
+    refuse("mean_of_all", one("ReduceMean", "x"), "axis 0, which is one of the rows")
+    refuse("softmax_of_batch", one("Softmax", "x", axis=0), "axis 0 is not that of whole rows")
+    refuse("softmax_part", one("Softmax", "x", given=port("x", ["n", 2, 3, 4]), axis=2), "not that of whole rows")
+    refuse("rows_picked", one("Gather", "x l", [ints("l", 0)], axis=0), "picks some of the rows")
+    refuse("rows_cut", one("Slice", "x a e", [ints("a", 0), ints("e", 2)]), "takes some of the rows")
+    refuse("rows_behind_rows", one("Concat", "x x", axis=0), "puts rows behind rows")
+    refuse(
+        "rows_split",
+        model([node("Split", "x", "y z", axis=0)], [port("x", [4, 6])], [y, port("z", None)], opset=11),
+        "splits the rows",
+    )
+    refuse(
+        "embedding",
+        model([node("Gather", "w i", "y")], [port("i", ["n"], I64)], [y], [w]),
+        "the input 'i' is of int64",
+    )
+    refuse(
+        "double",
+        one("MatMul", "x d", [tensor("d", array(6, 4, dtype="f8"))], given=port("x", ["n", 6], F64)),
+        "the input 'x' is of float64",
+    )
+    refuse(
+        "double_weight",
+        one("MatMul", "x d", [tensor("d", array(6, 4, dtype="f8"))]),
+        "it combines f32 with float64",
+    )
+    refuse("integers", one("Add", "x c", [ints("c", 1)]), "it combines f32 with int64")
+    refuse("to_integer", one("Cast", "x", to=I64), "turns values into int64")
+    refuse(
+        "rounds_between",
+        model(
+            [node("Cast", "x", "h", to=F16), node("Cast", "h", "g", to=F32), node("MatMul", "g w", "y")],
+            [x],
+            [y],
+            [w],
+        ),
+        "it computes in f16, in a network of f32",
+    )
+    refuse(
+        "two_factors",
+        model([node("MatMul", "x z", "y")], [port("x", [4, 6]), port("z", [6, 4])], [y]),
+        "the input 'z' of shape [6, 4] has another number of rows",
+    )
+    refuse(
+        "attention",
+        model([node("Transpose", "x", "t", perm=[0, 2, 1]), node("MatMul", "x t", "y")], [x3], [port("y", None)]),
+        "neither of its factors is a constant",
+    )
+    refuse(
+        "some_unknown",
+        model(
+            [
+                node("Relu", "x", "r"),
+                node("Conv", "r w", "c"),
+                node("MaxPool", "c", "p", kernel_shape=[2]),
+                node("Sin", "x", "s"),
+                node("Add", "p s", "y"),
+            ],
+            [x],
+            [y],
+            [w],
+        ),
+        "Conv (node 1, which gives 'c')",
+        "Sin (node 3",
+    )
+    refuse(
+        "foreign",
+        model([helper.make_node("Relu", ["x"], ["y"], domain="my.own", name="mine")], [x], [y], domains=["my.own"]),
+        "Relu 'mine': mlpc has no such operator of the domain 'my.own'",
+    )
+    refuse("erf_alone", one("Erf", "x"), "erf only inside of gelu")
+    refuse("odd_power", one("Pow", "x p", [tensor("p", np.float32(1.5))]), "no power of 1.5")
+    refuse("threshold", one("ThresholdedRelu", "x", opset=10), "no such function with its alpha")
+    refuse("unknown_width", one("Relu", "x", given=port("x", ["n", "m"])), "no fixed number of columns")
+    refuse("no_shape", one("Relu", "x", given=value_info("x", F32, None)), "no shape with rows")
+    refuse(
+        "constant_output",
+        model([node("Relu", "x", "y")], [x], [y, port("b", [4])], [b]),
+        "'b' does not depend on an input",
+    )
+    refuse(
+        "batch_in_a_value",
+        model(
+            [
+                node("Shape", "x", "s"),
+                node("Gather", "s i", "n"),
+                node("Cast", "n", "f", to=F32),
+                node("Div", "x f", "y"),
+            ],
+            [x],
+            [y],
+            [ints("i", 0)],
+        ),
+        "computes with the number of rows",
+    )
+    refuse(
+        "training",
+        model(
+            [node("Dropout", "x r t", "y")], [x], [y], [tensor("r", np.float32(0.5)), tensor("t", np.bool_(True))]
+        ),
+        "training mode",
+    )
+    refuse(
+        "mask_used",
+        model(
+            [node("Dropout", "x", "d m"), node("Cast", "m", "f", to=F32), node("Add", "d f", "y")],
+            [x],
+            [y],
+            opset=11,
+        ),
+        "its output 'm' is used",
+    )
+    refuse("unknown_attribute", one("Gemm", "x w b", [w, b], gamma=1.0), "its attribute 'gamma' is unknown")
+    refuse("mistyped_attribute", one("Gemm", "x w b", [w, b], alpha=2), "'alpha' has another type")
+    refuse("too_old", one("Relu", "x", opset=6), "version 6 of ONNX's operators")
+    refuse("too_new", one("Relu", "x", opset=99), "version 99 of ONNX's operators")
+    refuse(
+        "cycle",
+        model([node("Add", "x b", "a"), node("Relu", "a", "b"), node("Relu", "b", "y")], [x], [y]),
+        "has a cycle",
+    )
+    refuse(
+        "twice", model([node("Relu", "x", "y"), node("Tanh", "x", "y")], [x], [y]), "has its value from elsewhere"
+    )
+    refuse("dangling", model([node("Add", "x z", "y")], [x], [y]), "nothing gives its input 'z'")
+    refuse(
+        "wrong_size",
+        one("MatMul", "x w", [TensorProto(name="w", data_type=F32, dims=(6, 4), raw_data=bytes(92))]),
+        "tensor 'w' holds another number of bytes",
+    )
+    refuse(
+        "huge",
+        one("MatMul", "x w", [TensorProto(name="w", data_type=F32, dims=(1 << 40, 1 << 40), raw_data=b"")]),
+        "more elements than can be counted",
+    )
+    refuse(
+        "negative_size",
+        one("MatMul", "x w", [TensorProto(name="w", data_type=F32, dims=(-6, 4), raw_data=b"")]),
+        "has a negative size",
+    )
+    refuse(
+        "expanded",
+        model(
+            [node("ConstantOfShape", "s", "c"), node("Add", "x c", "y")], [x], [y], [ints("s", 1 << 20, 1 << 12)]
+        ),
+        "larger than the model's size accounts for",
+    )
+    refuse(
+        "scattered",
+        one("Transpose", "x", given=port("x", ["n", 1 << 12, 1 << 12]), perm=[0, 2, 1]),
+        "too many pieces",
+    )
+    refuse("not_fitting", one("MatMul", "x w", [w], given=port("x", ["n", 5])), "does not fit to 5 columns")
+    refuse(
+        "bias_along_rows",
+        one("Gemm", "x w c", [w, tensor("c", array(3, 4))], given=port("x", [3, 6])),
+        "other values for each row",
+    )
+    refuse(
+        "batch_second", one("Gemm", "x w", [w], given=port("x", [6, "n"]), transA=1), "no fixed number of columns"
+    )
+    for name, location, reason in (
+        ("absolute", "/etc/hostname", "outside of the model's folder"),
+        ("climbing", "a/../../secret.bin", "outside of the model's folder"),
+        ("missing", "nowhere.bin", "not a file in the model's folder"),
+        ("link", "link.bin", "not a file in the model's folder"),
+    ):
+        weight = TensorProto(name="w", data_type=F32, dims=(6, 4), data_location=TensorProto.EXTERNAL)
+        weight.external_data.add(key="location", value=location)
+        refuse(f"external_{name}", one("MatMul", "x w", [weight]), reason)
+    branch = helper.make_graph([node("Relu", "x", "z")], "then", [], [port("z", None)])
+    refuse(
+        "subgraph",
+        model(
+            [helper.make_node("If", ["c"], ["y"], then_branch=branch, else_branch=branch)],
+            [x, port("c", [], TensorProto.BOOL)],
+            [y],
+        ),
+        "the input 'c' is of bool",
+    )
+    function = helper.make_function(
+        "my.own", "Twice", ["a"], ["c"], [node("Add", "a a", "c")], [helper.make_opsetid("", 17)]
+    )
+    refuse(
+        "function",
+        model(
+            [helper.make_node("Twice", ["x"], ["y"], domain="my.own")],
+            [x],
+            [y],
+            domains=["my.own"],
+            functions=[function],
+        ),
+        "it is a function of the model",
+    )
+    deep = helper.make_graph([node("Relu", "x", "z")], "deep", [x], [port("z", None)])
+    for _ in range(20):
+        deep = helper.make_graph(
+            [helper.make_node("If", ["x"], ["z"], then_branch=deep)], "deep", [x], [port("z", None)]
+        )
+    refuse("nested", helper.make_model(deep), "its protobuf cannot be read")
+
+
+def main():
+    shutil.rmtree(FOLDER, ignore_errors=True)
+    os.makedirs(os.path.join(FOLDER, "refused"))
+    for case in (old_exporter, spelled_out, columns, activations, half, brain, external, vector, tied, layers):
+        case()
+    all_refused()
+    with open(os.path.join(FOLDER, "ACCEPTED.tsv"), "w") as file:
+        file.write("# folder, options, and texts that the spec has, with | between\n")
+        file.writelines("\t".join(row) + "\n" for row in accepted)
+    with open(os.path.join(FOLDER, "REFUSED.tsv"), "w") as file:
+        file.write("# file in refused/, and texts that the message has, with | between\n")
+        file.writelines("\t".join(row) + "\n" for row in refused)
+
+
+main()
