@@ -161,7 +161,7 @@ include compiler/install/install.mk
 # ---- Packages ----
 
 # TOOL or TOOL:PACKAGE. What tests alone use, and do without, comes with `make deps check`.
-TOOLS_NEEDED     = gcc g++ flex bison pkg-config \
+TOOLS_NEEDED     = gcc g++ flex bison pkg-config protoc-c:protobuf-c-compiler \
                    $(if $(filter check,$(MAKECMDGOALS)),cmake ninja:ninja-build zsh mandoc)
 LIBRARIES_NEEDED = jansson cmocka
 
@@ -169,7 +169,6 @@ deps:
 	@missing=; \
 	for tool in $(TOOLS_NEEDED); do command -v $${tool%%:*} >/dev/null || missing="$$missing $${tool#*:}"; done; \
 	for name in $(LIBRARIES_NEEDED); do pkg-config --exists $$name 2>/dev/null || missing="$$missing lib$$name-dev"; done; \
-	command -v protoc-c >/dev/null || missing="$$missing protobuf-c-compiler"; \
 	pkg-config --exists libprotobuf-c 2>/dev/null || missing="$$missing libprotobuf-c-dev"; \
 	[ -r $(ONNX)/onnx.proto ] || missing="$$missing libonnx-dev"; \
 	if [ -n "$$missing" ]; then \
