@@ -508,7 +508,7 @@ check "-MD" emit depend layers.mlp --plan=layers.plan -MD -MF depend.d
 check "-MD names the plans" grep -qx 'depend/layers.c: layers.mlp layers.plan' depend.d
 cp layers.plan kept.plan
 status "the output is the plan file" 2 emit depend layers.mlp --plan=layers.plan -MD -MF layers.plan
-says "the output is the plan file" "the output 'layers.plan' is what is compiled"
+says "the output is the plan file" "the output 'layers.plan' would take the place of the plan file"
 check "the output is the plan file: it is as it was" cmp layers.plan kept.plan
 mkdir inside
 cp layers.plan inside/layers.c
