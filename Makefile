@@ -145,6 +145,7 @@ bench-cpu: all
 golden: all
 	@tests/golden.sh $(B) refresh
 	@tests/messages.sh $(B)/mlpc refresh
+	@tests/messages_page.sh $(B)/mlpc refresh
 	@tests/texts.sh $(B) refresh
 
 # ---- The demo ----

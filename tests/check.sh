@@ -126,6 +126,7 @@ mkdir -p "$build/cases"
 start tune tests/tune.sh "$build"
 start networks tests/networks.sh "$build"
 start messages tests/messages.sh "$build/mlpc"
+start page tests/messages_page.sh "$build/mlpc"
 start golden tests/golden.sh "$build"
 start format tests/format.sh "$build"
 start texts tests/texts.sh "$build"
@@ -140,7 +141,7 @@ start program tests/program.sh "$build"
 start onnx tests/onnx.sh "$build"
 start library tests/library/library.sh "$build"
 start instructions tests/instructions.sh "$build"
-for name in messages golden format texts networks levels compiler options depfile install tour \
+for name in messages page golden format texts networks levels compiler options depfile install tour \
     program onnx library instructions cuda tune; do
     show "$name"
 done
