@@ -351,9 +351,10 @@ static bool find_callee(struct checker *checker, const struct identifier *name, 
 /* A bare name where a weight's name belongs: that is a string. */
 static bool lacks_quotes(const struct checker *checker, const struct callee *callee, const struct arg *arg, size_t i)
 {
+    if (!callee->function || arg->value->kind != EXPR_NAME || has_value(checker, arg->value->name->index))
+        return false;
     int parameter = arg->keyword.name ? find_parameter(callee, arg->keyword.name->text) : (int)i;
-    if (!callee->function || arg->value->kind != EXPR_NAME || has_value(checker, arg->value->name->index) ||
-        parameter < 0 || parameter >= callee->function->parameter_count)
+    if (parameter < 0 || parameter >= callee->function->parameter_count)
         return false;
     enum argument_kind kind = callee->function->parameters[parameter].kind;
     return kind == ARGUMENT_STRING || (kind == ARGUMENT_TRUTH_OR_STRING && !find_truth(arg->value->name->text));
