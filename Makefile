@@ -128,9 +128,9 @@ asan:
 include tests/trust.mk
 
 # On a machine with a GPU: the CUDA target against the same references.
-check-gpu: all $(B)/mlpc-static
+check-gpu: all $(B)/mlpc-static $(B)/tests/random_networks
 	@nvidia-smi >/dev/null 2>&1 || { echo "make check-gpu: there is no GPU here (nvidia-smi fails)" >&2; exit 1; }
-	@tests/gpu/bundle.sh $(B)/mlpc $(B)/gpu
+	@tests/gpu/bundle.sh -r 40 $(B)/mlpc $(B)/gpu
 	@$(B)/gpu/run.sh
 
 # On a machine with a GPU: the networks of specs/ladder against other tools; results in tests/bench/results.

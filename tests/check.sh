@@ -91,6 +91,7 @@ simulated() {
             MLPC=$PWD/$build/mlpc run_cases tests/gpu/simulated/mlpc.sh "$build/cases_simulated" 300 || bad=1
             MLPC=$PWD/$build/mlpc run_examples tests/gpu/simulated/mlpc.sh "$build/cases_simulated" -n ranking || bad=1
             tests/gpu/simulated/whole.sh "$build" || bad=1
+            MLP_SIMULATED_WHOLE=auto random_networks 6 -x tests/gpu/simulated/mlpc.sh || bad=1
             exit $bad
         } | sum_of_suites simulated
     fi
@@ -113,10 +114,10 @@ run_examples() {
     CC="${CC:-gcc} -O1" "$build/tests/run_cases" -q -t 300 "${@:3}" "$1" "$build/runtime" "$2" tests/cases/examples
 }
 
-# Always the same ones; `make check-random` runs others.
+# random_networks COUNT [OPTION...]: always the same ones; `make check-random` runs others.
 random_networks() {
     mkdir -p "$build/random"
-    "$build/tests/random_networks" -n 48 -s 1 "$build/mlpc" "$build/runtime" "$build/random"
+    MLPC=$PWD/$build/mlpc "$build/tests/random_networks" -n "$1" "${@:2}" "$build/mlpc" "$build/runtime" "$build/random"
 }
 
 for program; do
@@ -147,7 +148,7 @@ for name in messages page golden format texts networks levels compiler options d
 done
 MLPC=$PWD/$build/mlpc suite cases run_cases tests/one_level.sh "$build/cases" "$([ -n "${SANITIZE:-}" ] && echo 300 || echo 60)"
 MLPC=$PWD/$build/mlpc suite examples run_examples tests/one_level.sh "$build/cases"
-suite random random_networks
+suite random random_networks 48
 suite simulated simulated
 
 echo "$passed passed, $failed failed, $skipped skipped"

@@ -207,3 +207,33 @@ bool compare_arrays(const struct array *got, const struct array *reference, doub
                  wrong, count, *worst);
     return wrong == 0;
 }
+
+static bool same_shape(const struct array *a, const struct array *b)
+{
+    return a->rank == b->rank && a->rows == b->rows && a->width == b->width;
+}
+
+bool compare_within(const struct array *got, const struct array *reference, const struct array *tolerances,
+                    double *worst, char *report, size_t report_size)
+{
+    *worst = 0;
+    if (!same_shape(got, reference) || !same_shape(got, tolerances)) {
+        snprintf(report, report_size, "[%zu, %zu], the reference is [%zu, %zu]", got->rows, got->width, reference->rows,
+                 reference->width);
+        return false;
+    }
+    size_t wrong = 0;
+    for (size_t i = 0; i < got->rows * got->width; i++) {
+        double x = compare_number(got, i), y = compare_number(reference, i), most = compare_number(tolerances, i);
+        if (isinf(most))
+            continue;
+        double off = isnan(y) ? (isnan(x) ? 0 : INFINITY) : fabs(x - y);
+        bool right = off <= most;
+        if (!right && wrong++ == 0)
+            snprintf(report, report_size, "row %zu, column %zu: %.9g, the reference is %.9g within %.3g",
+                     i / got->width, i % got->width, x, y, most);
+        if (off > 0 && most > 0)
+            *worst = fmax(*worst, off / most);
+    }
+    return !wrong;
+}

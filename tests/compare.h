@@ -27,4 +27,9 @@ double compare_number(const struct array *array, size_t index);
 bool compare_arrays(const struct array *got, const struct array *reference, double tolerance, double *worst,
                     char *report, size_t report_size);
 
+/* Whether each element of `got` is no farther from its reference than its tolerance, and NaN where that is; where the
+ * tolerance is infinite, it may be anything. *worst is the largest distance over a tolerance. */
+bool compare_within(const struct array *got, const struct array *reference, const struct array *tolerances,
+                    double *worst, char *report, size_t report_size);
+
 #endif

@@ -1,12 +1,22 @@
 #!/usr/bin/env bash
-# Everything that a machine with a GPU needs to test the CUDA target, in one folder: bundle.sh MLPC FOLDER [whole]
-# whole: only what is one kernel for a whole network.
+# Everything that a machine with a GPU needs to test the CUDA target, in one folder:
+#     bundle.sh [-r COUNT] MLPC FOLDER [whole]
+# whole: only what is one kernel for a whole network. -r: also so many random networks (tests/random), each in one type
+# after the other, step by step and in every form that it can have; they need tests/random_networks beside MLPC.
 # That machine needs nvcc, gcc and bash; it needs neither mlpc nor what mlpc is built with. There: FOLDER/run.sh
 #
 # FOLDER/networks/CASE_DTYPE holds the emitted sources of a case, its arrays, `type`, and `tolerance`, by which its
 # outputs are held to the references. Cases that name no type are also emitted in tf32, f16 and bf16, with outputs of
 # f32; the rounding of stored values adds up over products, and so does their tolerance.
 set -eu
+random=0
+while getopts r: option; do
+    case $option in
+    r) random=$OPTARG ;;
+    *) exit 2 ;;
+    esac
+done
+shift $((OPTIND - 1))
 mlpc=$(cd "$(dirname "$1")" && echo "$PWD/$(basename "$1")")
 mkdir -p "$2"
 folder=$(cd "$2" && pwd)
@@ -104,6 +114,28 @@ emit_awkward() {
     echo "$2" >"$to/type"
     in_form "$form" "$to" || rm -r "$to"
 }
+
+# emit_random SEED TYPE FORM: a random network, with what must come out of it and how near
+emit_random() {
+    local to=$folder/networks/random$1_$2_$3
+    mkdir "$to"
+    "$(dirname "$mlpc")/tests/random_networks" -w "$to" -s "$1" -t "$2"
+    "$mlpc" --target=cuda --whole="$3" -Wno-unused-value -Wno-unused-input -o "$to" "$to"/*.mlp
+    if in_form "$3" "$to"; then
+        rm "$to"/*.safetensors
+        echo "$2" >"$to/type"
+        echo each >"$to/tolerance"
+    else
+        rm -r "$to"
+    fi
+}
+
+types=(f32 tf32 f16 bf16)
+for ((seed = 1; seed <= random; seed++)); do
+    for form in never few rows; do
+        emit_random $seed ${types[seed % 4]} $form
+    done
+done
 
 # One kernel for the whole network: cases by their references, and awkward networks and small ones of the ladder.
 for case in tests/cases/pytorch/*; do

@@ -1,11 +1,11 @@
 /* Compiles random networks for the CPU, and holds what they compute to float64, every step to --verify, their memory to
  * poison, and the plans for both targets to what any plan must be.
  *
- *     random_networks [-n COUNT] [-s SEED] [-j WORKERS] [-t TYPE] [-x] MLPC RUNTIME SCRATCH
+ *     random_networks [-n COUNT] [-s SEED] [-j WORKERS] [-t TYPE] [-x COMPILER] MLPC RUNTIME SCRATCH
  *     random_networks -w FOLDER [-s SEED] [-t TYPE]
  *
  * Networks have the seeds SEED, SEED + 1, ... Some go together into one program, since a program's compilation is what
- * takes time; -x: each is made by `mlpc --exe`, as users make it. One that fails is made as small as it can be and still
+ * takes time; -x: each is made by `COMPILER --exe`, which may be MLPC or stand for it (tests/gpu/simulated). One that fails is made as small as it can be and still
  * fail, and printed. -w: only writes a network, its arrays, what must come out and the tolerances into FOLDER. $CC:
  * compiler and options for generated code. */
 #include <errno.h>
@@ -25,8 +25,8 @@ enum { TOGETHER = 12, LONGEST_SHRINKING = 60, SECONDS = 120 };
 
 static struct {
     const char *mlpc, *runtime, *scratch, *here;
+    const char *apart;              /* what compiles each network into a program of its own, or NULL */
     int type;
-    bool apart;
 } setting = {.type = -1};
 
 struct tally {
@@ -109,7 +109,7 @@ static bool emit(struct trial *trial)
     char *threads = trial->network->seed % 4 ? "--threads=1" : "--threads=2";
     char *argv[] = {(char *)setting.mlpc, "--target=cpu", level(trial), threads, "-o", "..",
                     pool_text("%s.mlp", trial->network->name), NULL};
-    char *whole[] = {(char *)setting.mlpc, "--exe", "--target=cpu", "-o", "program",
+    char *whole[] = {(char *)setting.apart, "--exe", "--target=cpu", "-o", "program",
                      pool_text("%s.mlp", trial->network->name), NULL};
     return run(trial, "mlpc", setting.apart ? whole : argv);
 }
@@ -425,21 +425,21 @@ int main(int argc, char **argv)
     long count = 100;
     int workers = (int)sysconf(_SC_NPROCESSORS_ONLN), option;
     const char *folder = NULL;
-    while ((option = getopt(argc, argv, "n:s:j:t:w:x")) != -1) {
+    while ((option = getopt(argc, argv, "n:s:j:t:w:x:")) != -1) {
         switch (option) {
         case 'n': count = atol(optarg); break;
         case 's': seed = strtoull(optarg, NULL, 10); break;
         case 'j': workers = atoi(optarg); break;
         case 't': setting.type = type_of(optarg); break;
         case 'w': folder = optarg; break;
-        case 'x': setting.apart = true; break;
+        case 'x': setting.apart = realpath(optarg, NULL); break;
         default: return 2;
         }
     }
     if (folder)
         return write_one(seed, folder);
     if (argc - optind != 3) {
-        fputs("usage: random_networks [-n COUNT] [-s SEED] [-j WORKERS] [-t TYPE] [-x] MLPC RUNTIME SCRATCH\n", stderr);
+        fputs("usage: random_networks [-n COUNT] [-s SEED] [-j WORKERS] [-t TYPE] [-x COMPILER] MLPC RUNTIME SCRATCH\n", stderr);
         return 2;
     }
     setting.mlpc = realpath(argv[optind], NULL);
