@@ -1,9 +1,9 @@
 /* Places the arena's buffers: two that are alive at the same step never overlap, and the peak is kept low.
  *
  * No layout can be smaller than the largest sum of sizes alive at one step. The first strategy gets there for every
- * chain: it gives the buffers, in order of birth, alternately to the two ends of an arena of just that size. Where
- * that fails (branches), two greedy ones compete: by size, largest first, and by birth; each puts a buffer into the
- * lowest gap. */
+ * chain, and wherever no more than two are alive at once: it gives each buffer, in order of birth, the free end of an
+ * arena of just that size. Where that fails (branches), two greedy ones compete: by size, largest first, and by birth;
+ * each puts a buffer into the lowest gap. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -115,8 +115,8 @@ static int64_t highest_gap(struct block *const *sorted, int count, int64_t size,
     return top - size;
 }
 
-/* Places in order of birth. With `ends`, alternately at both ends of [0, bound), and gives up where that fails;
- * without, always in the lowest gap. */
+/* Places in order of birth. With `ends`, at the free end of [0, bound), the lower one if both are, and gives up where
+ * there is no room; without, always in the lowest gap. */
 static bool place_by_birth(struct arena *arena, struct layout *layout, bool ends)
 {
     struct block **live = ARENA_ARRAY(arena, struct block *, (size_t)layout->count);
@@ -131,7 +131,7 @@ static bool place_by_birth(struct arena *arena, struct layout *layout, bool ends
             bool low_fits = low + block->size <= layout->bound;
             if (!low_fits && high < 0)
                 return false;
-            block->offset = (i % 2 == 0 && low_fits) || high < 0 ? low : high;
+            block->offset = (low == 0 && low_fits) || high < 0 ? low : high;
         } else {
             block->offset = low;
         }

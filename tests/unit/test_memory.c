@@ -87,6 +87,27 @@ static void chains_are_minimal(void **unused)
     }
 }
 
+/* One buffer may live long beside others that come and go. */
+static void pairs_are_minimal(void **unused)
+{
+    (void)unused;
+    for (int round = 0; round < 300; round++) {
+        struct arena *arena = arena_new();
+        struct plan *plan = new_plan(arena);
+        int free_from[2] = {0, 0}, count = 1 + (int)draw(60), step = 0;
+        for (int i = 0; i < count; i++) {
+            int place = free_from[0] <= free_from[1] ? 0 : 1;
+            step = (step > free_from[place] ? step : free_from[place]) + (int)draw(2);
+            free_from[place] = step + 1 + (int)draw(5);
+            add_buffer(plan, 1 + draw(2000), step, free_from[place] - 1);
+        }
+        assert_true(memory_assign(plan));
+        expect_no_overlap(plan);
+        assert_int_equal(plan->arena_bytes, largest_load(plan, 10 * count));
+        arena_free(arena);
+    }
+}
+
 static void branches_never_overlap(void **unused)
 {
     (void)unused;
@@ -140,6 +161,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(chains_are_minimal),
+        cmocka_unit_test(pairs_are_minimal),
         cmocka_unit_test(branches_never_overlap),
         cmocka_unit_test(many_buffers_never_overlap),
         cmocka_unit_test(sizes_do_not_wrap),

@@ -183,7 +183,7 @@ static const mlp_cuda_port input_ports[] = {
     {.offset = VALUES + 0, .pitch = 256, .row_bytes = 256, .element = 4, .dtype = MLP_F32, .staging = 0},     /* x */
 };
 static const mlp_cuda_port output_ports[] = {
-    {.offset = VALUES + 92160, .pitch = 48, .row_bytes = 40, .element = 4, .dtype = MLP_F32, .staging = 92160},     /* y */
+    {.offset = VALUES + 333824, .pitch = 48, .row_bytes = 40, .element = 4, .dtype = MLP_F32, .staging = 92160},     /* y */
 };
 
 static void *graphs[2];
@@ -325,7 +325,7 @@ static const mlp_value values[] = {
     {.name = "h1", .dtype = MLP_F32, .place = MLP_ARENA, .port = 0, .width = 128, .ld = 128, .offset = 184320, .round = MLP_F32},
     {.name = "h2", .dtype = MLP_F32, .place = MLP_ARENA, .port = 0, .width = 64, .ld = 64, .offset = 92160, .round = MLP_F32},
     {.name = "fc3", .dtype = MLP_F32, .place = MLP_ARENA, .port = 0, .width = 10, .ld = 12, .offset = 351232, .round = MLP_F32},
-    {.name = "y", .dtype = MLP_F32, .place = MLP_ARENA, .port = 0, .width = 10, .ld = 12, .offset = 92160, .round = MLP_F32},
+    {.name = "y", .dtype = MLP_F32, .place = MLP_ARENA, .port = 0, .width = 10, .ld = 12, .offset = 333824, .round = MLP_F32},
 };
 
 static const mlp_param params[] = {

@@ -108,7 +108,7 @@ static __global__ void __launch_bounds__(128) step_3_y(unsigned char *arena, int
 {
     mlp_begin();
     const float *v_fc3 = (const float *)(arena + VALUES + 351232); /* [rows, 10], ld 12 */
-    float *out = (float *)(arena + VALUES + 92160); /* [rows, 10], ld 12 */
+    float *out = (float *)(arena + VALUES + 333824); /* [rows, 10], ld 12 */
 
     for (int64_t row = mlp_first_row<4>(); row < rows; row += mlp_next_row<4>()) {
         auto load = [=](int column, float (&x)[4]) {
@@ -165,7 +165,7 @@ whole(unsigned char *arena, int64_t rows)
         few.feed<layer_h2>(arena + WEIGHTS + 33280);
         few.feed<layer_fc3>(arena + WEIGHTS + 66304);
     } else {
-        float *v_y = (float *)(arena + VALUES + 92160); /* [rows, 10], ld 12 */
+        float *v_y = (float *)(arena + VALUES + 333824); /* [rows, 10], ld 12 */
         const float *w_fc1_bias = few.stage_columns<columns_fc1_bias>(arena + WEIGHTS + 32768);
         const float *w_fc2_bias = few.stage_columns<columns_fc2_bias>(arena + WEIGHTS + 66048);
         const float *w_fc3_bias = few.stage_columns<columns_fc3_bias>(arena + WEIGHTS + 69376);

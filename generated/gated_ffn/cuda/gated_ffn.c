@@ -33,9 +33,9 @@ static const mlp_gemm gemms[GEMM_COUNT] = {
         .product = "m=2816 n=1 k=512 a=bf16/512 b=bf16/512 d=bf16/2816 compute=f32 epilogue=default align=256/256/256/256",
         .m = 2816, .n = 1, .k = 512,
         .a = {.offset = WEIGHTS + 2048, .ld = 512, .dtype = MLP_BF16},
-        .b = {.offset = VALUES + 540672, .ld = 512, .dtype = MLP_BF16},
-        .c = {.offset = VALUES + 65536, .ld = 2816, .dtype = MLP_BF16},
-        .d = {.offset = VALUES + 65536, .ld = 2816, .dtype = MLP_BF16},
+        .b = {.offset = VALUES + 360448, .ld = 512, .dtype = MLP_BF16},
+        .c = {.offset = VALUES + 0, .ld = 2816, .dtype = MLP_BF16},
+        .d = {.offset = VALUES + 0, .ld = 2816, .dtype = MLP_BF16},
         .beta = 0.0f,
         .compute = MLP_COMPUTE_F32,
         .epilogue = MLP_EPILOGUE_DEFAULT,
@@ -51,9 +51,9 @@ static const mlp_gemm gemms[GEMM_COUNT] = {
         .product = "m=512 n=1 k=1408 a=bf16/1408 b=bf16/1408 c=bf16/512 d=bf16/512 compute=f32 epilogue=default align=256/256/256/256",
         .m = 512, .n = 1, .k = 1408,
         .a = {.offset = WEIGHTS + 2885632, .ld = 1408, .dtype = MLP_BF16},
-        .b = {.offset = VALUES + 425984, .ld = 1408, .dtype = MLP_BF16},
-        .c = {.offset = VALUES + 0, .ld = 512, .dtype = MLP_BF16},
-        .d = {.offset = VALUES + 65536, .ld = 512, .dtype = MLP_BF16},
+        .b = {.offset = VALUES + 360448, .ld = 1408, .dtype = MLP_BF16},
+        .c = {.offset = VALUES + 540672, .ld = 512, .dtype = MLP_BF16},
+        .d = {.offset = VALUES + 0, .ld = 512, .dtype = MLP_BF16},
         .beta = 1.0f,
         .compute = MLP_COMPUTE_F32,
         .epilogue = MLP_EPILOGUE_DEFAULT,
@@ -69,9 +69,9 @@ static const mlp_gemm gemms[GEMM_COUNT] = {
         .product = "m=2816 n=64 k=512 a=bf16/512 b=bf16/512 d=bf16/2816 compute=f32 epilogue=default align=256/256/256/256",
         .m = 2816, .n = 64, .k = 512,
         .a = {.offset = WEIGHTS + 2048, .ld = 512, .dtype = MLP_BF16},
-        .b = {.offset = VALUES + 540672, .ld = 512, .dtype = MLP_BF16},
-        .c = {.offset = VALUES + 65536, .ld = 2816, .dtype = MLP_BF16},
-        .d = {.offset = VALUES + 65536, .ld = 2816, .dtype = MLP_BF16},
+        .b = {.offset = VALUES + 360448, .ld = 512, .dtype = MLP_BF16},
+        .c = {.offset = VALUES + 0, .ld = 2816, .dtype = MLP_BF16},
+        .d = {.offset = VALUES + 0, .ld = 2816, .dtype = MLP_BF16},
         .beta = 0.0f,
         .compute = MLP_COMPUTE_F32,
         .epilogue = MLP_EPILOGUE_DEFAULT,
@@ -87,9 +87,9 @@ static const mlp_gemm gemms[GEMM_COUNT] = {
         .product = "m=512 n=64 k=1408 a=bf16/1408 b=bf16/1408 c=bf16/512 d=bf16/512 compute=f32 epilogue=default align=256/256/256/256",
         .m = 512, .n = 64, .k = 1408,
         .a = {.offset = WEIGHTS + 2885632, .ld = 1408, .dtype = MLP_BF16},
-        .b = {.offset = VALUES + 425984, .ld = 1408, .dtype = MLP_BF16},
-        .c = {.offset = VALUES + 0, .ld = 512, .dtype = MLP_BF16},
-        .d = {.offset = VALUES + 65536, .ld = 512, .dtype = MLP_BF16},
+        .b = {.offset = VALUES + 360448, .ld = 1408, .dtype = MLP_BF16},
+        .c = {.offset = VALUES + 540672, .ld = 512, .dtype = MLP_BF16},
+        .d = {.offset = VALUES + 0, .ld = 512, .dtype = MLP_BF16},
         .beta = 1.0f,
         .compute = MLP_COMPUTE_F32,
         .epilogue = MLP_EPILOGUE_DEFAULT,
@@ -139,10 +139,10 @@ static const mlp_cuda_step single_steps[] = {
 
 /* Where rows enter and leave. */
 static const mlp_cuda_port input_ports[] = {
-    {.offset = VALUES + 0, .pitch = 1024, .row_bytes = 1024, .element = 2, .dtype = MLP_BF16, .staging = 0},     /* x */
+    {.offset = VALUES + 540672, .pitch = 1024, .row_bytes = 1024, .element = 2, .dtype = MLP_BF16, .staging = 0},     /* x */
 };
 static const mlp_cuda_port output_ports[] = {
-    {.offset = VALUES + 65536, .pitch = 1024, .row_bytes = 1024, .element = 2, .dtype = MLP_BF16, .staging = 65536},     /* y */
+    {.offset = VALUES + 0, .pitch = 1024, .row_bytes = 1024, .element = 2, .dtype = MLP_BF16, .staging = 65536},     /* y */
 };
 
 static void *graphs[2];
@@ -280,13 +280,13 @@ static const mlp_port outputs[] = {
 };
 
 static const mlp_value values[] = {
-    {.name = "x", .dtype = MLP_BF16, .place = MLP_ARENA, .port = 0, .width = 512, .ld = 512, .offset = 0, .round = MLP_BF16},
-    {.name = "n", .dtype = MLP_BF16, .place = MLP_ARENA, .port = 0, .width = 512, .ld = 512, .offset = 540672, .round = MLP_BF16},
-    {.name = "gate_up", .dtype = MLP_BF16, .place = MLP_ARENA, .port = 0, .width = 2816, .ld = 2816, .offset = 65536, .round = MLP_BF16},
-    {.name = "gate", .dtype = MLP_BF16, .place = MLP_ARENA, .port = 0, .width = 1408, .ld = 2816, .offset = 65536, .round = MLP_BF16},
-    {.name = "u", .dtype = MLP_BF16, .place = MLP_ARENA, .port = 0, .width = 1408, .ld = 2816, .offset = 68352, .round = MLP_BF16},
-    {.name = "down_in", .dtype = MLP_BF16, .place = MLP_ARENA, .port = 0, .width = 1408, .ld = 1408, .offset = 425984, .round = MLP_BF16},
-    {.name = "y", .dtype = MLP_BF16, .place = MLP_ARENA, .port = 0, .width = 512, .ld = 512, .offset = 65536, .round = MLP_BF16},
+    {.name = "x", .dtype = MLP_BF16, .place = MLP_ARENA, .port = 0, .width = 512, .ld = 512, .offset = 540672, .round = MLP_BF16},
+    {.name = "n", .dtype = MLP_BF16, .place = MLP_ARENA, .port = 0, .width = 512, .ld = 512, .offset = 360448, .round = MLP_BF16},
+    {.name = "gate_up", .dtype = MLP_BF16, .place = MLP_ARENA, .port = 0, .width = 2816, .ld = 2816, .offset = 0, .round = MLP_BF16},
+    {.name = "gate", .dtype = MLP_BF16, .place = MLP_ARENA, .port = 0, .width = 1408, .ld = 2816, .offset = 0, .round = MLP_BF16},
+    {.name = "u", .dtype = MLP_BF16, .place = MLP_ARENA, .port = 0, .width = 1408, .ld = 2816, .offset = 2816, .round = MLP_BF16},
+    {.name = "down_in", .dtype = MLP_BF16, .place = MLP_ARENA, .port = 0, .width = 1408, .ld = 1408, .offset = 360448, .round = MLP_BF16},
+    {.name = "y", .dtype = MLP_BF16, .place = MLP_ARENA, .port = 0, .width = 512, .ld = 512, .offset = 0, .round = MLP_BF16},
 };
 
 static const mlp_param params[] = {

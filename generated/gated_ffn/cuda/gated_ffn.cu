@@ -20,9 +20,9 @@ extern "C" MLP_HIDDEN int gated_ffn_arena(void **at)
 static __global__ void __launch_bounds__(128) step_0_n(unsigned char *arena, int64_t rows)
 {
     mlp_begin();
-    const __nv_bfloat16 *v_x = (const __nv_bfloat16 *)(arena + VALUES + 0); /* [rows, 512], ld 512 */
+    const __nv_bfloat16 *v_x = (const __nv_bfloat16 *)(arena + VALUES + 540672); /* [rows, 512], ld 512 */
     const float *p_norm_weight = (const float *)(arena + WEIGHTS + 0); /* [512] */
-    __nv_bfloat16 *out = (__nv_bfloat16 *)(arena + VALUES + 540672); /* [rows, 512], ld 512 */
+    __nv_bfloat16 *out = (__nv_bfloat16 *)(arena + VALUES + 360448); /* [rows, 512], ld 512 */
 
     for (int64_t row = mlp_first_row<32>(); row < rows; row += mlp_next_row<32>()) {
         auto load = [=](int column, float (&x)[8]) {
@@ -49,9 +49,9 @@ extern "C" MLP_HIDDEN int gated_ffn_step_0_n(unsigned char *arena, int64_t rows,
 static __global__ void __launch_bounds__(256) step_2_down_in(unsigned char *arena, int64_t rows)
 {
     mlp_begin();
-    const __nv_bfloat16 *v_gate = (const __nv_bfloat16 *)(arena + VALUES + 65536); /* [rows, 1408], ld 2816 */
-    const __nv_bfloat16 *v_u = (const __nv_bfloat16 *)(arena + VALUES + 68352); /* [rows, 1408], ld 2816 */
-    __nv_bfloat16 *out = (__nv_bfloat16 *)(arena + VALUES + 425984); /* [rows, 1408], ld 1408 */
+    const __nv_bfloat16 *v_gate = (const __nv_bfloat16 *)(arena + VALUES + 0); /* [rows, 1408], ld 2816 */
+    const __nv_bfloat16 *v_u = (const __nv_bfloat16 *)(arena + VALUES + 2816); /* [rows, 1408], ld 2816 */
+    __nv_bfloat16 *out = (__nv_bfloat16 *)(arena + VALUES + 360448); /* [rows, 1408], ld 1408 */
 
     for (uint32_t i = mlp_thread(); i < rows * 176; i += mlp_threads()) {
         const int64_t row = i / 176;
@@ -106,8 +106,8 @@ whole(unsigned char *arena, int64_t rows)
         few.feed<layer_gate_up>(arena + WEIGHTS + 2048);
         few.feed<layer_y>(arena + WEIGHTS + 2885632);
     } else {
-        const __nv_bfloat16 *v_x = (const __nv_bfloat16 *)(arena + VALUES + 0); /* [rows, 512], ld 512 */
-        __nv_bfloat16 *v_y = (__nv_bfloat16 *)(arena + VALUES + 65536); /* [rows, 512], ld 512 */
+        const __nv_bfloat16 *v_x = (const __nv_bfloat16 *)(arena + VALUES + 540672); /* [rows, 512], ld 512 */
+        __nv_bfloat16 *v_y = (__nv_bfloat16 *)(arena + VALUES + 0); /* [rows, 512], ld 512 */
         const float *w_norm_weight = few.stage_numbers<numbers_norm_weight>(arena + WEIGHTS + 0);
         few.begin();
         few.meet();
