@@ -41,6 +41,11 @@ struct cuda_arena cuda_arena(const struct plan *plan)
     return arena;
 }
 
+int64_t cuda_port_staging(const struct plan *plan, const struct plan_port *port)
+{
+    return (port->width * (int64_t)dtype_size(port->dtype) * plan->max_batch + 255) / 256 * 256;
+}
+
 void emit_cuda_places(struct emitter *e, const struct plan *plan)
 {
     struct cuda_arena arena = cuda_arena(plan);
@@ -352,7 +357,7 @@ static int64_t emit_ports(struct emitter *e, const struct plan *plan, const char
                   ", .dtype = %s, .staging = %" PRId64 "},     /* %s */",
                   cuda_place(e->arena, plan, value), value->ld * size, row, size, dtype_constant[value->dtype], staging,
                   ports[i].name);
-        staging += (row * plan->max_batch + 255) / 256 * 256;
+        staging += cuda_port_staging(plan, &ports[i]);
     }
     emit_close(e, "};");
     return staging;

@@ -15,6 +15,9 @@ struct cuda_arena {
 
 struct cuda_arena cuda_arena(const struct plan *plan);
 
+/* Bytes of pinned memory through which the rows of a port go. */
+int64_t cuda_port_staging(const struct plan *plan, const struct plan_port *port);
+
 /* The macros WEIGHTS, VALUES and (where there is any) STATE, from which offsets count. */
 void emit_cuda_places(struct emitter *emitter, const struct plan *plan);
 /* "VALUES + 512": where element (0, 0) of a value stands. */

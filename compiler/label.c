@@ -2,13 +2,15 @@
 
 #include <string.h>
 
+#include "utf8.h"
+
 enum { LONGEST_LABEL = 200 };       /* of one source */
 
 static const char *shorten(struct arena *arena, const char *name)
 {
     if (strlen(name) <= LONGEST_LABEL)
         return name;
-    return arena_format(arena, "%.*s...", LONGEST_LABEL, name);
+    return arena_format(arena, "%.*s...", (int)utf8_cut(name, LONGEST_LABEL), name);
 }
 
 const char *label_param(struct arena *arena, const struct param *param)

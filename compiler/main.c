@@ -20,6 +20,7 @@
 #include "graph.h"
 #include "locks.h"
 #include "lower.h"
+#include "memory_map.h"
 #include "onnx/import.h"
 #include "options.h"
 #include "output.h"
@@ -165,11 +166,17 @@ static void render_levels(struct outputs *outputs, const struct plan *plan, stru
     }
 }
 
+/* Whether the weights are in the program. */
+static bool embeds(const struct compilation *c)
+{
+    return c->blob && !c->options.external;
+}
+
 /* All generated files, under bare names. Without a source of weights, they are external. */
 static struct outputs render_all(const struct compilation *c)
 {
     const struct plan *plan = c->plan;
-    bool embedded = c->blob && !c->options.external;
+    bool embedded = embeds(c);
     struct outputs outputs = {.arena = c->arena, .diags = c->diags};
     struct emitter emitter = {.arena = c->arena};
     emit_header(&emitter, plan);
@@ -304,6 +311,12 @@ static void print_dump(const struct compilation *c)
         break;
     case DUMP_MEMORY:
         memory_dump(c->plan, stdout);
+        break;
+    case DUMP_MAP:
+        memory_map_print(c->plan, embeds(c), stdout);
+        break;
+    case DUMP_SVG:
+        memory_svg_print(c->plan, embeds(c), stdout);
         break;
     case DUMP_DOT:
         dot_print(c->plan, stdout);

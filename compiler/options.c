@@ -38,6 +38,7 @@ static const char help[] =
     "  --dump=ast|graph|fused|plan|memory   prints the network after a pass\n"
     "  --dot                    prints the graph for Graphviz\n"
     "  --explain                says for each step what was fused into it, why no more, and the least time it takes\n"
+    "  --memory[=svg]           prints a map of the memory over the steps, as text or as a picture\n"
     "  --floor=DEVICE           on which device: H200 (default for cuda), H100, A100, L40S, RTX4090; core (default for\n"
     "                           cpu): one with AVX2 at 3 GHz; or GB/s,GFLOP/s, as in --floor=50,200\n"
     "  -M, -MD                  prints prerequisites for make; -MD writes them beside the output\n"
@@ -84,7 +85,7 @@ static int index_of(const char *word, const char *const *words)
 }
 
 static const char *const mode_text[] = {[MODE_PROGRAM] = "--exe", [MODE_LIBRARY] = "--lib", [MODE_CHECK] = "--check",
-                                        [MODE_DUMP] = "--dump (or --dot, --explain)", [MODE_FORMAT] = "--format"};
+                                        [MODE_DUMP] = "--dump (or --dot, --explain, --memory)", [MODE_FORMAT] = "--format"};
 
 static enum exit_status set_mode(struct options *options, enum mode mode)
 {
@@ -97,7 +98,7 @@ static enum exit_status set_mode(struct options *options, enum mode mode)
 static enum exit_status set_dump(struct options *options, enum dump dump)
 {
     if (options->mode == MODE_DUMP && options->dump != dump)
-        return wrong("one of --dump, --dot and --explain at a time");
+        return wrong("one of --dump, --dot, --explain and --memory at a time");
     options->dump = dump;
     return set_mode(options, MODE_DUMP);
 }
@@ -172,6 +173,18 @@ static int parse_format(struct options *options, const char *argument)
     int choice;
     enum exit_status status = choose("--format", value, formats, &choice);
     return (int)(status == EXIT_DONE ? set_format(options, choice ? FORMAT_WRITE : FORMAT_CHECK) : status);
+}
+
+/* The same of --memory. */
+static int parse_memory(struct options *options, const char *argument)
+{
+    static const char *const maps[] = {"text", "svg", NULL};
+    const char *value = value_of(argument, "--memory");
+    if (!value)
+        return strcmp(argument, "--memory") ? -1 : (int)set_dump(options, DUMP_MAP);
+    int choice;
+    enum exit_status status = choose("--memory", value, maps, &choice);
+    return (int)(status == EXIT_DONE ? set_dump(options, choice ? DUMP_SVG : DUMP_MAP) : status);
 }
 
 static enum exit_status parse_threads(struct options *options, const char *text)
@@ -379,6 +392,8 @@ static enum exit_status parse_one(struct arena *arena, struct options *options, 
         status = parse_flag(options, argument);
     if (status < 0)
         status = parse_format(options, argument);
+    if (status < 0)
+        status = parse_memory(options, argument);
     if (status < 0)
         status = parse_valued(options, argv, at);
     if (status >= 0)

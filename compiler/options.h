@@ -14,11 +14,11 @@ enum mode {
     MODE_PROGRAM,                   /* --exe */
     MODE_LIBRARY,                   /* --lib */
     MODE_CHECK,                     /* --check: messages only */
-    MODE_DUMP,                      /* --dump, --dot, --explain: text on standard output only */
+    MODE_DUMP,                      /* --dump, --dot, --explain, --memory: text on standard output only */
     MODE_FORMAT,                    /* --format: the spec itself, in its one layout */
 };
 
-enum dump { DUMP_AST, DUMP_GRAPH, DUMP_FUSED, DUMP_PLAN, DUMP_MEMORY, DUMP_DOT, DUMP_EXPLAIN };
+enum dump { DUMP_AST, DUMP_GRAPH, DUMP_FUSED, DUMP_PLAN, DUMP_MEMORY, DUMP_DOT, DUMP_EXPLAIN, DUMP_MAP, DUMP_SVG };
 
 /* What becomes of a spec's layout. */
 enum format { FORMAT_PRINT, FORMAT_CHECK, FORMAT_WRITE };

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "label.h"
+#include "utf8.h"
 
 enum { LONGEST_TEXT = 100 };
 
@@ -95,7 +96,10 @@ const char *plan_text(const struct plan *plan, const struct step *step)
     say(&text, step->name);
     say(&text, " = ");
     say_op(&text, &step->tape.at[step->tape.count - 1]);
-    if (text.length == LONGEST_TEXT)
-        memcpy(text.at + LONGEST_TEXT - 3, "...", 3);
+    if (text.length == LONGEST_TEXT) {
+        text.length = utf8_cut(text.at, LONGEST_TEXT - 3);
+        memcpy(text.at + text.length, "...", 3);
+        text.length += 3;
+    }
     return arena_copy(plan->arena, text.at, text.length);
 }

@@ -52,6 +52,13 @@ int utf8_cells(uint32_t character)
     return 1;
 }
 
+size_t utf8_cut(const char *text, size_t length)
+{
+    while (length && ((unsigned char)text[length] & 0xc0) == 0x80)
+        length--;
+    return length;
+}
+
 void utf8_print(FILE *to, const char *text)
 {
     for (size_t left = strlen(text), used; left; text += used, left -= used) {

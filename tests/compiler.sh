@@ -64,6 +64,27 @@ done
 status "--floor without --explain" 2 "$mlpc" --dump=plan --floor=H100 digits.mlp
 check "--explain names no plans of products that are in a kernel" \
     bash -c '! "$1" --explain --whole=few digits.mlp | grep -q "plan for 1 row"' - "$mlpc"
+check "--memory" "$mlpc" --target=cpu --memory=text digits.mlp
+says "--memory" '^values between steps: '
+[ "$("$mlpc" --target=cpu --memory digits.mlp)" = "$(cat "$scratch/said")" ] && pass || fail "--memory is text"
+status "--memory=pdf" 2 "$mlpc" --memory=pdf digits.mlp
+says "--memory=pdf" 'it is one of text, svg'
+status "--memory and --explain" 2 "$mlpc" --memory --explain digits.mlp
+# total TITLE: bytes of the last command's map
+total() { sed -n "s/^$1: \([0-9]*\) bytes.*/\1/p" "$scratch/said"; }
+for whole in never few; do
+    check "--memory for CUDA" "$mlpc" --memory --whole=$whole digits.mlp
+    device=$(total "on the device") host=$(total "on the host")
+    check "for CUDA" "$mlpc" --whole=$whole -o memory digits.mlp
+    check "--memory counts the device's, $device" grep -q "arena_bytes = $device," memory/digits.c
+    weights=$(stat -c %s memory/digits.weights)
+    check "--memory counts the host's, $host" grep -q "staging_bytes = $((host - weights))," memory/digits.c
+done
+check "--memory for CPU threads" "$mlpc" --target=cpu --threads=3 --memory digits.mlp
+host=$(total "on the host")
+check "for CPU threads" "$mlpc" --target=cpu --threads=3 -o memory digits.mlp
+floats=$(sed -n 's/.* arena\[3 \* \([0-9]*\)\];.*/\1/p' memory/digits.c) weights=$(stat -c %s memory/digits.weights)
+check "--memory counts each thread's, $host" test "$host" = $((3 * 4 * floats + weights))
 check "-M" "$mlpc" -M digits.mlp
 says "-M names the weights" 'digits.safetensors'
 check "-MD -MF -MT" "$mlpc" --target=cpu -o sources -MD -MF deps.d -MT goal digits.mlp

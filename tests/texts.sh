@@ -26,9 +26,28 @@ text() {
     fi
 }
 
+# well_formed FILE: an XML parser takes it
+well_formed() {
+    if ! command -v xmllint >/dev/null; then
+        skip "$1 is XML: there is no xmllint"
+    else
+        check "$1 is XML" xmllint --noout "$1"
+    fi
+}
+
 for name in digits batchnorms residuals outputs gates; do
     for target in cpu cuda; do
         text $name $target explain --explain
     done
 done
+for name in digits gates hostile; do
+    for target in cpu cuda; do
+        text $name $target memory --memory --whole=never
+    done
+    text $name cuda svg --memory=svg --whole=never
+    well_formed tests/texts/$name.cuda.svg
+done
+text outputs cuda memory --memory
+text hostile cpu explain --explain
+check "no control characters" bash -c '! grep -lP "[\x00-\x09\x0b-\x1f\x7f]" tests/texts/*.*.*'
 finish texts

@@ -82,6 +82,9 @@ _mlpc()
     --format)
         if [[ $equals ]]; then _mlpc_words "$word" "check write"; else _mlpc_files "$word" .mlp; fi
         ;;
+    --memory)
+        if [[ $equals ]]; then _mlpc_words "$word" "text svg"; else _mlpc_files "$word" .mlp; fi
+        ;;
     -o | -MF) _mlpc_files "$word" "" ;;
     --threads | --error-limit | --random-weights | -MT | -MQ) ;;
     *)
@@ -90,7 +93,7 @@ _mlpc()
         elif [[ $word == -* ]]; then
             _mlpc_options "$word" "-o --exe --lib --static --no-static --target= --cpu= --threads= --weights=
                 --random-weights= --plan= --locked --whole= --check --format --dump= --dot --explain
-                --floor= -M -MD -MF -MT -MQ -MP
+                --memory --floor= -M -MD -MF -MT -MQ -MP
                 -W -Wall -Werror --error-limit= --diagnostics-format= --color= --version --help -h"
         else
             _mlpc_files "$word" .mlp
