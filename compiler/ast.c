@@ -276,6 +276,18 @@ static void dump_repeat(const struct stmt *stmt, int depth, FILE *to)
     fprintf(to, "%*s}\n", 4 * depth, "");
 }
 
+static void dump_budget(const struct limits *limits, FILE *to)
+{
+    fputs("budget {", to);
+    for (size_t i = 0; i < limits->list.count; i++) {
+        const struct limit *limit = &limits->list.at[i];
+        fprintf(to, " %s ", limit->what.name->text);
+        dump_expr(limit->value, to);
+        fprintf(to, "%s%s;", limit->unit.name ? " " : "", limit->unit.name ? limit->unit.name->text : "");
+    }
+    fputs(" }\n", to);
+}
+
 static void dump_stmt(const struct stmt *stmt, FILE *to)
 {
     switch (stmt->kind) {
@@ -301,6 +313,7 @@ static void dump_stmt(const struct stmt *stmt, FILE *to)
         fputs("weights ", to);
         dump_expr(stmt->value, to);
         break;
+    case STMT_BUDGET:
     case STMT_REPEAT:
         break;
     }
@@ -314,6 +327,8 @@ static void dump_stmts(const struct stmts *stmts, int depth, FILE *to)
         fprintf(to, "%*s", 4 * depth, "");
         if (stmt->kind == STMT_REPEAT)
             dump_repeat(stmt, depth, to);
+        else if (stmt->kind == STMT_BUDGET)
+            dump_budget(stmt->limits, to);
         else
             dump_stmt(stmt, to);
     }

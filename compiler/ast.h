@@ -80,7 +80,7 @@ struct expr {
     };
 };
 
-enum stmt_kind { STMT_ASSIGN, STMT_REPEAT, STMT_INPUT, STMT_OUTPUT, STMT_BATCH, STMT_DTYPE, STMT_WEIGHTS };
+enum stmt_kind { STMT_ASSIGN, STMT_REPEAT, STMT_INPUT, STMT_OUTPUT, STMT_BATCH, STMT_DTYPE, STMT_WEIGHTS, STMT_BUDGET };
 
 struct stmts {
     VEC(struct stmt *) list;
@@ -89,6 +89,16 @@ struct stmts {
 
 struct exprs {
     VEC(struct expr *) list;
+};
+
+struct limit {                      /* device 64 MiB */
+    struct identifier what;
+    struct expr *value;
+    struct identifier unit;         /* may be absent */
+};
+
+struct limits {
+    VEC(struct limit) list;
 };
 
 struct stmt {
@@ -101,6 +111,7 @@ struct stmt {
     struct expr *from, *to;         /* of a repeat */
     struct stmts *body;
     struct exprs *sizes;            /* batch sizes */
+    struct limits *limits;          /* of a budget */
 };
 
 struct identifiers {

@@ -490,6 +490,69 @@ static void check_output(struct checker *checker, const struct stmt *stmt)
         check_name(checker, stmt->target.name, stmt->target.span);
 }
 
+/* The unit that a word is likely to mean, by its first letter: "MB", "mib", "m". NULL: none. */
+static const char *find_unit(const char *word)
+{
+    static const struct { const char *unit, *rest[4]; } units[] = {
+        {"B", {"", "yte", "ytes"}}, {"KiB", {"", "b", "ib"}}, {"MiB", {"", "b", "ib"}}, {"GiB", {"", "b", "ib"}},
+    };
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        for (int j = 0; j < 3; j++) {
+            if (!strncasecmp(word, units[i].unit, 1) && !strcasecmp(word + 1, units[i].rest[j]))
+                return units[i].unit;
+        }
+    }
+    return NULL;
+}
+
+static void check_unit(struct checker *checker, const struct limit *limit)
+{
+    const struct identifier *unit = &limit->unit;
+    const char *meant = unit->name ? find_unit(unit->name->text) : NULL;
+    if (!unit->name)
+        FAIL(checker, BAD_BUDGET, limit->value->span, "a budget has a unit: B, KiB, MiB or GiB");
+    else if (!meant)
+        FAIL(checker, BAD_BUDGET, unit->span, "there is no unit '%s': a budget is in B, KiB, MiB or GiB",
+             unit->name->text);
+    if (!meant || !strcmp(meant, unit->name->text))
+        return;
+    FAIL(checker, BAD_BUDGET, unit->span, "there is no unit '%s'; did you mean '%s'?", unit->name->text, meant);
+    diag_fix(checker->diags, unit->span, "%s", meant);
+}
+
+static void check_limited(struct checker *checker, const struct identifier *what)
+{
+    struct nearest nearest = nearest_to(what->name->text);
+    if (budget_entry(what->name->text) != BUDGET_ENTRIES)
+        return;
+    nearest_offer(&nearest, "device");
+    nearest_offer(&nearest, "host");
+    FAIL(checker, BAD_BUDGET, what->span, "there is no budget for '%s': it is for device or host%s", what->name->text,
+         nearest_text(checker->arena, &nearest));
+    if (nearest_only(&nearest))
+        diag_fix(checker->diags, what->span, "%s", nearest_only(&nearest));
+}
+
+static void check_budget(struct checker *checker, const struct stmt *stmt)
+{
+    const struct identifier *first[BUDGET_ENTRIES + 1] = {NULL};
+    if (!stmt->limits->list.count)
+        FAIL(checker, BAD_BUDGET, stmt->span, "an empty budget: it is for device, host or both");
+    for (size_t i = 0; i < stmt->limits->list.count; i++) {
+        const struct limit *limit = &stmt->limits->list.at[i];
+        const char *what = limit->what.name->text;
+        const struct identifier **before = &first[budget_entry(what)];
+        check_limited(checker, &limit->what);
+        check_expr(checker, limit->value);
+        check_unit(checker, limit);
+        if (*before && budget_entry(what) != BUDGET_ENTRIES) {
+            FAIL(checker, DUPLICATE_SETTING, limit->what.span, "'%s' stands twice", what);
+            diag_note(checker->diags, (*before)->span, "the first is here");
+        }
+        *before = &limit->what;
+    }
+}
+
 static void check_stmt(struct checker *checker, const struct stmt *stmt)
 {
     switch (stmt->kind) {
@@ -513,6 +576,9 @@ static void check_stmt(struct checker *checker, const struct stmt *stmt)
         break;
     case STMT_WEIGHTS:
         check_expr(checker, stmt->value);
+        break;
+    case STMT_BUDGET:
+        check_budget(checker, stmt);
         break;
     case STMT_DTYPE:
         if (!dtype_parse(stmt->type.name->text, &(enum dtype){DTYPE_F32}))
@@ -620,8 +686,9 @@ static void check_settings(struct checker *checker, const struct model *model)
 {
     static const char *const settings[] = {
         [STMT_BATCH] = "batch", [STMT_DTYPE] = "dtype", [STMT_WEIGHTS] = "weights",
+        [STMT_BUDGET] = "budget",
     };
-    const struct stmt *first[STMT_WEIGHTS + 1] = {NULL};
+    const struct stmt *first[STMT_BUDGET + 1] = {NULL};
     for (size_t i = 0; i < model->body->list.count; i++) {
         const struct stmt *stmt = model->body->list.at[i];
         if (stmt->kind < STMT_BATCH)

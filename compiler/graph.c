@@ -262,3 +262,10 @@ void graph_dump(const struct graph *graph, FILE *to)
                 port->node);
     }
 }
+
+enum budget_entry budget_entry(const char *name)
+{
+    if (!strcmp(name, "device"))
+        return BUDGET_DEVICE;
+    return strcmp(name, "host") ? BUDGET_ENTRIES : BUDGET_HOST;
+}

@@ -106,6 +106,18 @@ struct port {                       /* an input or an output of the model */
     struct span span;
 };
 
+/* How much memory a network may keep, where the spec says. */
+enum budget_entry { BUDGET_DEVICE, BUDGET_HOST, BUDGET_ENTRIES };
+
+struct budget {
+    bool given[BUDGET_ENTRIES];
+    int64_t bytes[BUDGET_ENTRIES];
+    struct span span[BUDGET_ENTRIES];
+};
+
+/* By its name in the spec; BUDGET_ENTRIES: there is no such one. */
+enum budget_entry budget_entry(const char *name);
+
 struct graph {
     struct arena *arena;
     const char *name;               /* the model's */
@@ -113,6 +125,7 @@ struct graph {
     VEC(int64_t) batches;           /* ascending, no doubles, at least one */
     const char *weights;            /* path as written in the spec, relative to it; NULL without one */
     struct span weights_span;       /* valid where weights is set; else the model's name */
+    struct budget budget;
     VEC(struct node) nodes;
     VEC(struct port) inputs;
     VEC(struct port) outputs;

@@ -249,6 +249,41 @@ static void lower_batch(struct lowering *lowering, const struct stmt *stmt)
     graph->batches.count = kept;
 }
 
+static int64_t bytes_of_unit(const char *unit)
+{
+    switch (*unit) {
+    case 'K':
+        return INT64_C(1) << 10;
+    case 'M':
+        return INT64_C(1) << 20;
+    case 'G':
+        return INT64_C(1) << 30;
+    default:
+        return 1;
+    }
+}
+
+static void lower_budget(struct lowering *lowering, const struct stmt *stmt)
+{
+    struct budget *budget = &lowering->graph->budget;
+    for (size_t i = 0; i < stmt->limits->list.count; i++) {
+        const struct limit *limit = &stmt->limits->list.at[i];
+        enum budget_entry entry = budget_entry(limit->what.name->text);
+        int64_t count, bytes;
+        if (!datum_whole(lowering, evaluate(lowering, limit->value), limit->value->span, "a budget", &count))
+            continue;
+        if (count < 0 || !CHECKED_MUL(count, bytes_of_unit(limit->unit.name->text), &bytes)) {
+            LOWERING_FAIL(lowering, BAD_BUDGET, limit->value->span,
+                          "a budget must be from 0 to 2^63 - 1 bytes, not %" PRId64 " %s", count,
+                          limit->unit.name->text);
+            continue;
+        }
+        budget->given[entry] = true;
+        budget->bytes[entry] = bytes;
+        budget->span[entry] = (struct span){limit->what.span.begin, limit->unit.span.end};
+    }
+}
+
 static void lower_stmt(struct lowering *lowering, const struct stmt *stmt)
 {
     switch (stmt->kind) {
@@ -270,6 +305,9 @@ static void lower_stmt(struct lowering *lowering, const struct stmt *stmt)
     case STMT_WEIGHTS:
         lowering->graph->weights = evaluate_string(lowering, stmt->value->string);
         lowering->graph->weights_span = stmt->value->span;
+        break;
+    case STMT_BUDGET:
+        lower_budget(lowering, stmt);
         break;
     case STMT_DTYPE:
         break;                      /* read before all others */

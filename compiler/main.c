@@ -5,6 +5,7 @@
 
 #include "arena.h"
 #include "ast.h"
+#include "budget.h"
 #include "check.h"
 #include "depfile.h"
 #include "diag.h"
@@ -360,9 +361,24 @@ static bool check_locked(const struct compilation *c)
     return false;
 }
 
+/* Over it nothing is written; the map says what takes the memory. */
+static bool check_budget(const struct compilation *c)
+{
+    if (budget_holds(c->plan, embeds(c), c->diags))
+        return true;
+    diags_print(c->diags, stderr);
+    if (diags_form(c->diags) == DIAG_TEXT) {
+        fputs("\n", stderr);
+        memory_map_print(c->plan, embeds(c), stderr);
+    }
+    return false;
+}
+
 static enum exit_status finish(struct compilation *c)
 {
     struct outputs outputs = {.arena = c->arena, .diags = c->diags};
+    if (!c->options.dependencies && !check_budget(c))
+        return EXIT_USER;
     if (!check_locked(c))
         return EXIT_NO_PLAN;
     if (c->options.mode == MODE_CHECK)

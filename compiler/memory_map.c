@@ -93,11 +93,22 @@ struct memory_map memory_map(const struct plan *plan)
 
 /* ---- As text ---- */
 
-static void print_footprint(const struct plan *plan, const char *title, const struct footprint *footprint, FILE *to)
+static void print_budget(const struct plan *plan, enum budget_entry entry, int64_t bytes, FILE *to)
+{
+    int64_t budget = plan->budget.bytes[entry];
+    if (plan->budget.given[entry] && bytes > budget)
+        fprintf(to, "; %" PRId64 " more than its budget, %" PRId64, bytes - budget, budget);
+    else if (plan->budget.given[entry])
+        fprintf(to, "; of its budget, %" PRId64 ", %" PRId64 " are left", budget, budget - bytes);
+}
+
+static void print_footprint(const struct plan *plan, const char *title, enum budget_entry entry,
+                            const struct footprint *footprint, FILE *to)
 {
     fprintf(to, "%s: %" PRId64 " bytes", title, footprint->bytes);
     if (footprint->bytes >= 1024)
         fprintf(to, ", %s", quantity_bytes(plan->arena, (double)footprint->bytes));
+    print_budget(plan, entry, footprint->bytes, to);
     fputs("\n", to);
     for (size_t i = 0; i < footprint->parts.count; i++)
         fprintf(to, "%12" PRId64 "  %s\n", footprint->parts.at[i].bytes, footprint->parts.at[i].name);
@@ -229,8 +240,10 @@ void memory_map_print(const struct plan *plan, bool embedded, FILE *to)
     fprintf(to, "%s in %s for %s\n", plan->name, dtype_text(plan->dtype),
             plan->target == TARGET_CPU ? "cpu" : "cuda");
     if (plan->target == TARGET_CUDA)
-        print_footprint(plan, "on the device", &device, to);
-    print_footprint(plan, "on the host", &host, to);
+        print_footprint(plan, "on the device", BUDGET_DEVICE, &device, to);
+    else if (plan->budget.given[BUDGET_DEVICE])
+        fputs("on the device: nothing, so that its budget does not count\n", to);
+    print_footprint(plan, "on the host", BUDGET_HOST, &host, to);
     fputs("the caller's arrays\n", to);
     print_ports(plan->inputs.at, plan->inputs.count, to);
     print_ports(plan->outputs.at, plan->outputs.count, to);

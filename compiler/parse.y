@@ -16,6 +16,7 @@ struct parser {
     int statement;                  /* the token that began the statement which is being read */
     struct span statement_span;     /* its place */
     bool at_statement;              /* the next token begins one */
+    bool in_budget;
     bool too_deep;                  /* reported */
     bool reported[HABIT_COUNT];
     uint32_t string_begin;          /* of the string that is being read */
@@ -82,6 +83,7 @@ static struct stmt *limit_stmt(struct parser *parser, struct stmt *stmt);
 %token <struct string *> STRING "a string"
 %token MODEL "model" INPUT "input" OUTPUT "output" BATCH "batch" DTYPE "dtype" WEIGHTS "weights" CONST "const"
 %token BLOCK "block" RETURN "return" REPEAT "repeat" IN "in" TRUE "true" FALSE "false"
+%token BUDGET "budget"              /* no reserved word: see yylex */
 %token DOTS ".." EQUALS "=" PLUS "+" MINUS "-" TIMES "*" OVER "/" COLON ":" COMMA "," SEMICOLON ";"
 %token OPEN_PAREN "(" CLOSE_PAREN ")" OPEN_BRACKET "[" CLOSE_BRACKET "]" OPEN_BRACE "{" CLOSE_BRACE "}"
 
@@ -90,11 +92,13 @@ static struct stmt *limit_stmt(struct parser *parser, struct stmt *stmt);
 %precedence NEGATE
 %precedence "["
 
-%nterm <struct identifier> name type
+%nterm <struct identifier> name type unit
 %nterm <struct identifiers *> params some_params
 %nterm <struct stmts *> stmts items
 %nterm <struct stmt *> stmt item
 %nterm <struct exprs *> sizes
+%nterm <struct limits *> limits
+%nterm <struct limit> limit
 %nterm <struct expr *> expr argument result
 %nterm <struct args *> args some_args
 %nterm <struct arg> arg
@@ -196,6 +200,16 @@ item
         $$->value = ast_leaf(ARENA, EXPR_STRING, @STRING);
         $$->value->string = $STRING;
     }
+| "budget" "{" limits "}"
+    {
+        $$ = ast_stmt(parser->spec, ARENA, STMT_BUDGET, @1);
+        $$->limits = $limits;
+    }
+| "budget" "{" limits error "}"
+    {
+        $$ = ast_stmt(parser->spec, ARENA, STMT_BUDGET, @1);
+        $$->limits = $limits;
+    }
 | "input" name[target] ":" name[kind] "[" expr "]" ";"
     {
         $$ = ast_stmt(parser->spec, ARENA, STMT_INPUT, @$);
@@ -216,6 +230,21 @@ item
         $$->type = $type;
         $$->value = $expr;
     }
+;
+
+limits
+: %empty                                            { $$ = ARENA_NEW(ARENA, struct limits); }
+| limits[before] limit                              { VEC_PUSH(ARENA, &$before->list, $limit); $$ = $before; }
+| limits[before] error ";"                          { $$ = $before; yyerrok; }
+;
+
+limit
+: name[what] expr unit ";"                          { $$ = (struct limit){$what, $expr, $unit}; }
+;
+
+unit
+: %empty                                            { $$ = (struct identifier){.name = NULL}; }
+| name
 ;
 
 sizes
@@ -316,14 +345,35 @@ name
 
 %%
 
+/* Behind blanks and comments. */
+static char next_byte(const struct parser *parser)
+{
+    const char *text = parser->spec->source->text + parser->position;
+    for (;;) {
+        text += strspn(text, " \t\r\n\f\v");
+        if (*text != '#')
+            return *text;
+        text += strcspn(text, "\n");
+    }
+}
+
+/* `budget` is a name like any other but where a statement begins and a brace follows. */
+static bool begins_budget(const struct parser *parser, const YYSTYPE *value)
+{
+    return parser->at_statement && !strcmp(value->TOKEN_NAME->text, "budget") && next_byte(parser) == '{';
+}
+
 static int yylex(YYSTYPE *value, YYLTYPE *span, struct parser *parser, void *scanner)
 {
     parser->last_end = span->end;
     int token = lex_token(value, span, scanner);
     if (token == TOKEN_END)
         *span = (struct span){parser->last_end, parser->last_end};
+    if (token == TOKEN_NAME && begins_budget(parser, value))
+        token = TOKEN_BUDGET;
+    parser->in_budget = (parser->in_budget || token == TOKEN_BUDGET) && token != TOKEN_CLOSE_BRACE;
     if (parser->at_statement) {
-        parser->statement = token;
+        parser->statement = parser->in_budget ? TOKEN_BUDGET : token;
         parser->statement_span = *span;
     }
     parser->at_statement = token == TOKEN_SEMICOLON || token == TOKEN_OPEN_BRACE || token == TOKEN_CLOSE_BRACE;
@@ -369,7 +419,7 @@ static void yyerror(const YYLTYPE *span, struct parser *parser, void *scanner, c
 static const struct {
     yysymbol_kind_t trigger;
     const char *phrase;             /* NULL: leave the tokens out */
-    yysymbol_kind_t members[10];    /* up to the first 0 */
+    yysymbol_kind_t members[11];    /* up to the first 0 */
 } groups[] = {
     {YYSYMBOL_NUMBER, "an expression",
      {YYSYMBOL_NAME, YYSYMBOL_NUMBER, YYSYMBOL_STRING, YYSYMBOL_OPEN_PAREN, YYSYMBOL_MINUS, YYSYMBOL_TRUE,
@@ -378,8 +428,8 @@ static const struct {
      {YYSYMBOL_PLUS, YYSYMBOL_MINUS, YYSYMBOL_TIMES, YYSYMBOL_OVER, YYSYMBOL_OPEN_BRACKET, YYSYMBOL_OPEN_PAREN,
       YYSYMBOL_EQUALS}},
     {YYSYMBOL_REPEAT, "a statement",
-     {YYSYMBOL_NAME, YYSYMBOL_REPEAT, YYSYMBOL_BATCH, YYSYMBOL_DTYPE, YYSYMBOL_WEIGHTS, YYSYMBOL_INPUT,
-      YYSYMBOL_OUTPUT, YYSYMBOL_BLOCK, YYSYMBOL_CONST}},
+     {YYSYMBOL_NAME, YYSYMBOL_REPEAT, YYSYMBOL_BATCH, YYSYMBOL_DTYPE, YYSYMBOL_WEIGHTS, YYSYMBOL_BUDGET,
+      YYSYMBOL_INPUT, YYSYMBOL_OUTPUT, YYSYMBOL_BLOCK, YYSYMBOL_CONST}},
 };
 
 /* Mistakes that are told by the token found, by what could have come, and by the statement they are in. */
@@ -388,6 +438,7 @@ static const char a_row[] = "an input gives the width of a row only: f32[64]";
 static const char an_input[] = "an input is written as input x: f32[64];";
 static const char a_range[] = "a repeat runs over a range: repeat i in 0..3 { ... }";
 static const char a_setting[] = "a setting has no '=': batch 1; dtype f32; weights \"net.safetensors\";";
+static const char a_budget[] = "a budget is written as budget { device 64 MiB; host 1 MiB; }";
 static const struct {
     yysymbol_kind_t found, expected;
     int statement;                  /* 0: any */
@@ -401,6 +452,12 @@ static const struct {
     {YYSYMBOL_SEMICOLON, YYSYMBOL_COLON, TOKEN_INPUT, an_input},
     {YYSYMBOL_OPEN_BRACKET, YYSYMBOL_COLON, TOKEN_INPUT, an_input},
     {YYSYMBOL_SEMICOLON, YYSYMBOL_OPEN_BRACKET, TOKEN_INPUT, an_input},
+    {YYSYMBOL_EQUALS, YYSYMBOL_NUMBER, TOKEN_BUDGET, a_budget},
+    {YYSYMBOL_COLON, YYSYMBOL_NUMBER, TOKEN_BUDGET, a_budget},
+    {YYSYMBOL_SEMICOLON, YYSYMBOL_NUMBER, TOKEN_BUDGET, a_budget},
+    {YYSYMBOL_COMMA, YYSYMBOL_SEMICOLON, TOKEN_BUDGET, a_budget},
+    {YYSYMBOL_NUMBER, YYSYMBOL_CLOSE_BRACE, TOKEN_BUDGET, a_budget},
+    {YYSYMBOL_OPEN_BRACE, YYSYMBOL_EQUALS, TOKEN_NAME, "of names only 'budget' has braces: budget { device 64 MiB; }"},
     {YYSYMBOL_CLOSE_BRACKET, YYSYMBOL_COLON, 0, a_slice},
     {YYSYMBOL_COMMA, YYSYMBOL_COLON, 0, a_slice},
     {YYSYMBOL_CLOSE_BRACKET, YYSYMBOL_NUMBER, 0, a_slice},
@@ -421,6 +478,7 @@ static const struct {
     {YYSYMBOL_BATCH, YYSYMBOL_REPEAT, 0, "'batch' stands in the model, not in a block or a repeat"},
     {YYSYMBOL_DTYPE, YYSYMBOL_REPEAT, 0, "'dtype' stands in the model, not in a block or a repeat"},
     {YYSYMBOL_WEIGHTS, YYSYMBOL_REPEAT, 0, "'weights' stands in the model, not in a block or a repeat"},
+    {YYSYMBOL_BUDGET, YYSYMBOL_REPEAT, 0, "'budget' stands in the model, not in a block or a repeat"},
     {YYSYMBOL_RETURN, YYSYMBOL_REPEAT, 0, "'return' stands at the end of a block"},
     {YYSYMBOL_TRUE, YYSYMBOL_NUMBER, 0, "'true' is an argument of functions only"},
     {YYSYMBOL_FALSE, YYSYMBOL_NUMBER, 0, "'false' is an argument of functions only"},

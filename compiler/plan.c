@@ -701,6 +701,7 @@ static struct plan *plan_new(const struct graph *graph, const struct plan_reques
     plan->spec = request->spec;
     plan->spec_checksum = request->spec_checksum;
     plan->dtype = graph->dtype;
+    plan->budget = graph->budget;
     plan->batches = graph->batches.at;
     plan->batch_count = (int)graph->batches.count;
     plan->max_batch = graph->batches.at[graph->batches.count - 1];

@@ -165,6 +165,7 @@ struct plan {
                                        C compiler is told */
     int threads;                    /* CPU: that can share the work */
     bool locked;                    /* --locked: the program, too, insists on its plans */
+    struct budget budget;           /* what the spec allows it to keep */
     int64_t arena_bytes;            /* of the buffers in the arena */
     int64_t weights_bytes;          /* of the packed parameters, without the header */
     uint64_t weights_layout;        /* checksum of the packed parameters' names, types, sizes and offsets */

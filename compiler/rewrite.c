@@ -15,6 +15,7 @@ struct rewrite rewrite_begin(const struct graph *from)
     to->dtype = from->dtype;
     to->weights = from->weights;
     to->weights_span = from->weights_span;
+    to->budget = from->budget;
     to->batches.at = from->batches.at;
     to->batches.count = to->batches.capacity = from->batches.count;
     return rewrite;

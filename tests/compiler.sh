@@ -85,6 +85,29 @@ host=$(total "on the host")
 check "for CPU threads" "$mlpc" --target=cpu --threads=3 -o memory digits.mlp
 floats=$(sed -n 's/.* arena\[3 \* \([0-9]*\)\];.*/\1/p' memory/digits.c) weights=$(stat -c %s memory/digits.weights)
 check "--memory counts each thread's, $host" test "$host" = $((3 * 4 * floats + weights))
+# ---- Budgets: to the byte ----
+# budget DEVICE HOST: digits.mlp with a budget of so many bytes
+budget() { sed "s/^model .*/&\n    budget { device $1 B; host $2 B; }/" digits.mlp >budget.mlp; }
+for target in cpu cuda; do
+    "$mlpc" --target=$target --memory digits.mlp >"$scratch/said"
+    device=$(total "on the device") host=$(total "on the host")
+    budget "${device:-0}" "$host"
+    check "a budget that holds, $target" "$mlpc" --target=$target -o within budget.mlp
+    budget "${device:-0}" $((host - 1))
+    status "a host over its budget, $target" 1 "$mlpc" --target=$target -o over budget.mlp
+    says "a host over its budget, $target" "^budget.mlp:.* keeps $host bytes on the host, 1 more.*\[over-budget\]"
+    says "a host over its budget, $target: the map" '^values between steps: '
+done
+budget $((device - 1)) "$host"
+status "a device over its budget" 1 "$mlpc" -o over budget.mlp
+says "a device over its budget" "keeps $device bytes on the device, 1 more.* largest: workspace.*\[over-budget\]"
+budget "$device" $((host - $(stat -c %s within/digits.weights)))
+check "weights in a file of their own are not the host's" "$mlpc" --weights=external -o outside budget.mlp
+check "over a budget nothing is written" bash -c '[ -z "$(ls -A over 2>/dev/null)" ]'
+budget $((device - 1)) 0
+status "over a budget, --check" 1 "$mlpc" --check budget.mlp
+status "over a budget, --memory" 0 "$mlpc" --memory budget.mlp
+says "over a budget, --memory" '^on the device: .*; 1 more than its budget, '
 check "-M" "$mlpc" -M digits.mlp
 says "-M names the weights" 'digits.safetensors'
 check "-MD -MF -MT" "$mlpc" --target=cpu -o sources -MD -MF deps.d -MT goal digits.mlp

@@ -41,9 +41,8 @@ for name in digits batchnorms residuals outputs gates; do
     done
 done
 for name in digits gates hostile; do
-    for target in cpu cuda; do
-        text $name $target memory --memory --whole=never
-    done
+    text $name cpu memory --memory
+    text $name cuda memory --memory --whole=never
     text $name cuda svg --memory=svg --whole=never
     well_formed tests/texts/$name.cuda.svg
 done

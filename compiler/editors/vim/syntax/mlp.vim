@@ -5,6 +5,7 @@ endif
 
 syntax keyword mlpStructure model block const
 syntax keyword mlpSetting input output batch dtype weights
+syntax match mlpSetting "\<budget\>\ze\_s*{"
 syntax keyword mlpStatement return
 syntax keyword mlpRepeat repeat in
 syntax keyword mlpTruth true false
