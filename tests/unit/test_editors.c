@@ -41,7 +41,7 @@ static const char *sorted(struct arena *arena, struct words *words)
 static const char *read_file(struct arena *arena, const char *path)
 {
     size_t length;
-    const char *text = input_read(arena, path, &length);
+    const char *text = input_read(arena, NULL, path, &length);
     assert_non_null(text);
     return text;
 }

@@ -231,7 +231,7 @@ static void try_file(const char *path)
 {
     struct arena *arena = arena_new();
     size_t length;
-    const char *text = input_read(arena, path, &length);
+    const char *text = input_read(arena, NULL, path, &length);
     assert_non_null(text);
     if (tree(arena, text, length)) {
         formatted_files++;
@@ -278,7 +278,7 @@ static void assert_formatted(const char *path)
 {
     struct arena *arena = arena_new();
     size_t length;
-    const char *text = input_read(arena, path, &length);
+    const char *text = input_read(arena, NULL, path, &length);
     if (!tree(arena, text, length) || strcmp(text, format(arena, text, length)))
         fail_msg("%s: mlpc --format=write changes it", path);
     arena_free(arena);
@@ -290,7 +290,7 @@ static void assert_models_formatted(const char *path)
     struct arena *arena = arena_new();
     size_t length;
     int models = 0;
-    const char *text = input_read(arena, path, &length);
+    const char *text = input_read(arena, NULL, path, &length);
     for (const char *at = text; (at = strstr(at, "\n    model "));) {
         VEC(char) model = {0};
         at++;

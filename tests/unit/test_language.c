@@ -23,7 +23,7 @@ static int read_reference(void **state)
     (void)state;
     size_t length;
     arena = arena_new();
-    reference = input_read(arena, "specs/README.md", &length);
+    reference = input_read(arena, NULL, "specs/README.md", &length);
     return reference ? 0 : -1;
 }
 
@@ -155,7 +155,7 @@ static void test_reserved_words(void **state)
     size_t length;
     const char *grammar = section("## Grammar\n"), *lexis = section("## Lexis\n");
     int words = 0;
-    for (const char *at = input_read(arena, "compiler/lex.l", &length); (at = strstr(at, "\n\"")); at += 2) {
+    for (const char *at = input_read(arena, NULL, "compiler/lex.l", &length); (at = strstr(at, "\n\"")); at += 2) {
         const char *quoted = arena_copy(arena, at + 1, 2 + strcspn(at + 2, "\"\n"));
         const char *behind = at + 1 + strlen(quoted);
         if (quoted[1] < 'a' || quoted[1] > 'z' || strncmp(behind + strspn(behind, " "), "return TOKEN_", 13))
