@@ -1,4 +1,4 @@
-/* The steps as a graph for Graphviz: boxes are steps, edges carry the values between them with their widths. */
+/* The steps as a graph for Graphviz: boxes are steps, edges carry the values between them with shapes and types. */
 #ifndef MLPC_DOT_H
 #define MLPC_DOT_H
 

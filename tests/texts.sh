@@ -46,6 +46,21 @@ for name in digits gates hostile; do
     text $name cuda svg --memory=svg --whole=never
     well_formed tests/texts/$name.cuda.svg
 done
+# drawn FILE: Graphviz takes it
+drawn() {
+    if ! command -v dot >/dev/null; then
+        skip "$1 is a graph: there is no Graphviz"
+    else
+        status "$1 is a graph" 0 dot -Tsvg -o "$scratch/drawn" "$1"
+        [ -s "$scratch/said" ] && fail "$1 is a graph: Graphviz complains: $(cat "$scratch/said")" || pass
+    fi
+}
+
+for name in digits residuals outputs hostile; do
+    text $name cuda dot --dot --whole=never
+    drawn tests/texts/$name.cuda.dot
+done
+text digits cpu dot --dot
 text outputs cuda memory --memory
 text hostile cpu explain --explain
 check "no control characters" bash -c '! grep -lP "[\x00-\x09\x0b-\x1f\x7f]" tests/texts/*.*.*'
