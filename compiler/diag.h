@@ -1,7 +1,7 @@
 /* Messages about the user's input. A message is recorded first and printed at the end of a pass, in the order of
  * the source: `path:line:col: error: text [slug]`, the source line, a caret under the span, what to write instead where
- * that is known, then its notes in the same form; or all together as one SARIF document. Spans are byte offsets; line and
- * column exist only in print.
+ * that is known, then its notes in the same form; or all together as one SARIF document. Spans are byte offsets; line
+ * and column exist only in print.
  *
  * Three kinds are never mixed: the user's mistake (these), the environment's failure (diag_environment: exit 3),
  * our bug (an assert). */
@@ -34,7 +34,7 @@ enum diag_slug {
 enum diag_color { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
 enum diag_form { DIAG_TEXT, DIAG_SARIF };
 
-/* What the command line says about messages. Zeros are what holds unless told; settings are 1, -1 (no) or 0 (untold). */
+/* What the command line says about messages. Zeros hold unless told; settings are 1, -1 (no) or 0 (untold). */
 struct diag_options {
     enum diag_color color;
     enum diag_form form;
@@ -61,8 +61,8 @@ bool diag_warns(const struct diags *diags, enum diag_slug slug);
 /* A second place for the newest message. */
 void diag_note(struct diags *diags, struct span span, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* What would mend the newest message: this text in the place of the span, which may be empty, as may be the text. Several
- * belong together; they come in the order of the source. */
+/* What would mend the newest message: this text in the place of the span, which may be empty, as may be the text.
+ * Several belong together; they come in the order of the source. */
 void diag_fix(struct diags *diags, struct span span, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* A mistake in another file than the source. */

@@ -163,6 +163,9 @@ static void add_results(const struct diags *diags, json_t *results, json_t *rule
     }
 }
 
+static const char schema[] =
+    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
+
 void diags_print_sarif(const struct diags *diags, FILE *to, enum exit_status status)
 {
     json_t *results = json_array(), *rules = json_array();
@@ -171,9 +174,7 @@ void diags_print_sarif(const struct diags *diags, FILE *to, enum exit_status sta
                             "tool", "driver", "name", "mlpc", "version", MLPC_VERSION, "rules", rules,
                             "invocations", "executionSuccessful", status == EXIT_DONE, "exitCode", (int)status,
                             "columnKind", "unicodeCodePoints", "results", results);
-    json_t *log = json_pack("{s:s, s:s, s:[o]}", "$schema",
-                            "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json",
-                            "version", "2.1.0", "runs", run);
+    json_t *log = json_pack("{s:s, s:s, s:[o]}", "$schema", schema, "version", "2.1.0", "runs", run);
     if (log)
         json_dumpf(log, to, JSON_INDENT(2));
     fputs(log ? "\n" : "mlpc: error: out of memory\n", to);

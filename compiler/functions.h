@@ -45,11 +45,12 @@ extern const int function_count;
 
 const struct function *function_find(const char *name);                             /* or NULL */
 const char *function_elsewhere(const char *name);           /* "write a + b" for PyTorch's add; or NULL */
-/* The same for arguments: what `names` are called here, or "" where they are left out, or NULL; what to do, in words. */
+/* The same for arguments: what `names` are called here, "" where they are left out, or NULL; what to do, in words. */
 struct keyword_elsewhere {
     const char *names, *keyword, *advice;
 };
-const struct keyword_elsewhere *function_keyword_elsewhere(const struct function *function, const char *keyword);     /* or NULL */
+const struct keyword_elsewhere *function_keyword_elsewhere(const struct function *function,
+                                                           const char *keyword);            /* or NULL */
 int function_parameter(const struct function *function, const char *keyword);       /* or -1 */
 int function_places(const struct function *function);       /* parameters that can be given by place */
 

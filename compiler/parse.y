@@ -623,7 +623,8 @@ static bool report_misspelt(struct parser *parser, yysymbol_kind_t found, struct
            report_keyword(parser, parser->statement_span, of_statements);
 }
 
-/* The one token that could come here, or a parenthesis that the end of the statement leaves open; else YYSYMBOL_YYEMPTY. */
+/* The one token that could come here, or a parenthesis that the end of the statement leaves open; else
+ * YYSYMBOL_YYEMPTY. */
 static yysymbol_kind_t find_missing(yysymbol_kind_t found, const struct expectation *expected)
 {
     yysymbol_kind_t only = YYSYMBOL_YYEMPTY;

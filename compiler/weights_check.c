@@ -322,7 +322,8 @@ bool weights_check(const struct weights *weights, const struct graph *graph, str
         const struct tensor *tensor = safetensors_find(&weights->file, source->tensor);
         struct absent absent = {source, i};
         if (tensor)
-            good &= check_shape(weights, source, tensor, &reported, diags) && check_dtype(weights, source, tensor, diags);
+            good &= check_shape(weights, source, tensor, &reported, diags) &&
+                    check_dtype(weights, source, tensor, diags);
         else
             VEC_PUSH(weights->arena, &absents.list, absent);
     }

@@ -60,7 +60,8 @@ static void warn_partial(struct reading *reading, size_t i)
     if (!reader)
         return;
     diag_warning(reading->diags, DIAG_PARTIAL_LAYER, reader->span,
-                 "this %s reads %s, but nothing reads %s, which is in '%s' too", reader->user, quote(arena, reader->tensor), quote(arena, name), reading->weights->path);
+                 "this %s reads %s, but nothing reads %s, which is in '%s' too", reader->user,
+                 quote(arena, reader->tensor), quote(arena, name), reading->weights->path);
     site_notes(reading->diags, reader->site);
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Exact messages: messages.sh MLPC [refresh]. messages/NAME.mlp must give messages/NAME.err on standard error, to the
-# letter, and end with status 1, or with 0 where there are only warnings. Its first line may give options. `refresh` writes the .err files anew, to be
-# read before they are committed. Each slug of the front end must occur.
+# letter, and end with status 1, or with 0 where there are only warnings. Its first line may give options. `refresh`
+# writes the .err files anew, to be read before they are committed. Each slug of the front end must occur.
 cd "$(dirname "$0")/.." || exit 1
 . tests/lib.sh
 mlpc=$(absolute "$1")
@@ -29,7 +29,8 @@ for spec in *.mlp; do
 done
 
 # Messages about weights and sizes belong to later passes.
-for slug in $(sed '/the weights file/,/^$/d; /the plan file/,/^$/d' "$diag_def" | sed -n 's/^\(DIAG\|WARN\)([A-Z_]*, *"\([^"]*\)".*/\2/p'); do
+for slug in $(sed '/the weights file/,/^$/d; /the plan file/,/^$/d' "$diag_def" |
+    sed -n 's/^\(DIAG\|WARN\)([A-Z_]*, *"\([^"]*\)".*/\2/p'); do
     grep -qE "\[(-W)?$slug\]\$" ./*.err && pass || fail "no message has the slug $slug"
 done
 finish messages
