@@ -252,6 +252,14 @@ static bool make_layer(struct few *few, int step)
     return false;
 }
 
+static bool has_result(const struct few *few, const struct few_layer *layer)
+{
+    bool output = false;
+    for (size_t i = 0; i < layer->steps.count; i++)
+        output |= few->buffers[out_of(few, layer->steps.at[i])->buffer].output;
+    return output || layer->hand >= 0;
+}
+
 static const char *make_layers(struct few *few)
 {
     for (int i = 0; (size_t)i < few->plan->steps.count; i++) {
@@ -263,6 +271,8 @@ static const char *make_layers(struct few *few)
             return "a product's operand is not of its weights' type";
         if (!make_layer(few, i))
             return "a product's result stands where 16 bytes at a time cannot be written";
+        if (!has_result(few, &few->layers.at[few->layers.count - 1]))
+            return "nothing reads what a product is for: a part of a concat that is skipped";
     }
     return NULL;
 }
