@@ -281,18 +281,16 @@ static bool widen(struct shape *row, const struct shape *other)
     return true;
 }
 
-static bool operand_type(const struct operand *operand, enum element *type)
+static enum element operand_type(const struct operand *operand)
 {
-    *type = operand->rows ? operand->rows->term->type : operand->constant->type;
-    return element_is_float(*type);
+    return operand->rows ? operand->rows->term->type : operand->constant->type;
 }
 
 static bool check_types(struct translation *t, const struct onnx_node *node, const struct operand *a,
                         const struct operand *b)
 {
-    enum element first, second;
-    bool floats = operand_type(a, &first) & operand_type(b, &second);
-    return (floats && first == second) ||
+    enum element first = operand_type(a), second = operand_type(b);
+    return (element_is_float(first) && first == second) ||
            model_refuse(t->model, node, "it combines %s with %s", element_name(first), element_name(second));
 }
 

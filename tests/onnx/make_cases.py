@@ -354,6 +354,81 @@ def activations():
     )
 
 
+def near_misses():
+    """What looks like functions of the language, with other numbers or arguments."""
+    x = array(5, 6)
+    names = (
+        ("k", math.sqrt(2 / math.pi)),
+        ("c", 0.05),
+        ("q", 1.702),
+        ("four", 4),
+        ("six", 6),
+        ("three", 3),
+        ("half", 0.5),
+    )
+    nodes = [
+        node("Pow", "x three", "x3"),
+        node("Mul", "c x3", "cx"),
+        node("Add", "x cx", "s"),
+        node("Mul", "k s", "ks"),
+        node("Tanh", "ks", "t"),
+        node("Add", "t one", "t1"),
+        node("Mul", "half x", "hx"),
+        node("Mul", "hx t1", "a0"),  # gelu_tanh but for 0.05
+        node("Mul", "q x", "qx"),
+        node("Sigmoid", "qx", "sq"),
+        node("Mul", "x sq", "a1"),  # silu but for 1.702
+        node("Add", "x four", "x4"),
+        node("Clip", "x4 zero six", "r"),
+        node("Mul", "x r", "xr"),
+        node("Div", "xr six", "a2"),  # hardswish but for 4
+        node("ReduceMean", "x", "m", axes=[1]),
+        node("Sub", "x m", "d"),
+        node("Mul", "x x", "xx"),
+        node("ReduceMean", "xx", "v", axes=[1]),
+        node("Add", "v half", "ve"),
+        node("Sqrt", "ve", "sd"),
+        node("Div", "d sd", "a3"),  # layernorm but for the mean of x * x
+        node("Softplus", "x", "sp"),
+        node("Tanh", "sp", "tsp"),
+        node("Mul", "x4 tsp", "a4"),  # mish but for x + 4
+        node("Sigmoid", "x", "sx"),
+        node("Mul", "x4 sx", "a5"),  # silu but for x + 4
+        node("Add", "t half", "t5"),
+        node("Mul", "x t5", "a6"),  # gelu_tanh but for 0.5 + tanh
+        node("Sub", "x half", "e"),
+        node("Mul", "e e", "ee"),
+        node("ReduceMean", "ee", "w", axes=[1]),
+        node("Sqrt", "w", "rms"),
+        node("Div", "e rms", "a7"),  # layernorm but for 0.5 in place of the mean
+        node("Concat", "a0 a1 a2 a3 a4 a5 a6 a7", "y", axis=1),
+    ]
+    initial = [tensor(name, np.float32(value)) for name, value in names]
+    initial += [tensor("one", np.float32(1)), tensor("zero", np.float32(0))]
+    made = model(nodes, [port("x", ["n", 6])], [port("y", ["n", 48])], initial, opset=13)
+    X = x.astype(np.float64)
+    t = np.tanh(math.sqrt(2 / math.pi) * (X + 0.05 * X**3))
+    d = X - X.mean(1, keepdims=True)
+    parts = [
+        X / 2 * (1 + t),
+        X * sigmoid(1.702 * X),
+        X * np.clip(X + 4, 0, 6) / 6,
+        d / np.sqrt((X * X).mean(1, keepdims=True) + 0.5),
+        (X + 4) * np.tanh(np.log1p(np.exp(X))),
+        (X + 4) * sigmoid(X),
+        X * (t + 0.5),
+        (X - 0.5) / np.sqrt(((X - 0.5) ** 2).mean(1, keepdims=True)),
+    ]
+    accept("near_misses", made, {"x": x}, {"y": np.concatenate(parts, 1)})
+
+
+def coerced():
+    """Before version 13 a softmax is over all dimensions from its axis on."""
+    x = array(3, 2, 4)
+    made = model([node("Softmax", "x", "y", axis=1)], [port("x", ["n", 2, 4])], [port("y", ["n", 2, 4])], opset=12)
+    accept("coerced", made, {"x": x}, {"y": softmax(x.astype(np.float64).reshape(3, 8))}, words=["x: f32[8]"])
+
+
 def half():
     """f16 in 32-bit integers, between casts."""
     x, w, b = array(5, 8), array(8, 6, dtype="f2"), array(6, dtype="f2")
@@ -456,30 +531,38 @@ def tied():
 
 
 def layers():
-    """Equal layers, which are rolled up; names that are no identifiers, or words of the language."""
-    x, nodes, initial, value, X = array(4, 8), [], [], "input", None
-    X = x.astype(np.float64)
-    for i in range(5):
+    """Equal layers, which are rolled up, with a weight that they share and a first value that all of them read; names that
+    are no identifiers, or words of the language."""
+    x, stem, scale = array(4, 8), array(8, 8), array(8)
+    nodes, value = [node("Gemm", "input stem.0.weight", "first", transB=1)], "first"
+    initial = [tensor("stem.0.weight", stem), tensor("shared.1.scale", scale)]
+    X, STEM, SCALE = f64(x, stem, scale)
+    first = h = X @ STEM.T
+    for i in range(1, 6):
         w1, b1, w2, b2 = array(16, 8), array(16), array(8, 16), array(8)
-        base = f"blocks.{i + 1}"
-        initial += [
-            tensor(f"{base}.up.weight", w1),
-            tensor(f"{base}.up.bias", b1),
-            tensor(f"{base}.down.weight", w2),
-            tensor(f"{base}.down.bias", b2),
-        ]
+        base = f"blocks.{i}"
+        for name, values in (("up.weight", w1), ("up.bias", b1), ("down.weight", w2), ("down.bias", b2)):
+            initial.append(tensor(f"{base}.{name}", values))
         nodes += [
             node("Gemm", f"{value} {base}.up.weight {base}.up.bias", f"{base}/up:0", transB=1),
             node("Relu", f"{base}/up:0", f"{base}/relu:0"),
             node("Gemm", f"{base}/relu:0 {base}.down.weight {base}.down.bias", f"{base}/down:0", transB=1),
-            node("Add", f"{value} {base}/down:0", f"{base}/out:0"),
+            node("Mul", f"{base}/down:0 shared.1.scale", f"{base}/scaled:0"),
+            node("Add", f"{value} {base}/scaled:0", f"{base}/sum:0"),
+            node("Add", f"{base}/sum:0 first", f"{base}/out:0"),
         ]
         value = f"{base}/out:0"
         W1, B1, W2, B2 = f64(w1, b1, w2, b2)
-        X = X + np.maximum(X @ W1.T + B1, 0) @ W2.T + B2
-    nodes.append(node("Softmax", value, "output"))
+        h = h + np.maximum(h @ W1.T + B1, 0) @ W2.T * SCALE + B2 * SCALE + first
+    nodes.append(node("Neg", value, "output"))
     made = model(nodes, [port("input", ["n", 8])], [port("output", ["n", 8])], initial)
-    accept("layers", made, {"input": x}, {"output": softmax(X)}, words=["repeat ", '"blocks.{i}.up"'])
+    accept(
+        "layers",
+        made,
+        {"input": x},
+        {"output": -h},
+        words=["repeat i in 1..6 {", '"blocks.{i}.up"', '"shared.1.scale"'],
+    )
 
 
 # ---- refused ----
@@ -589,6 +672,22 @@ def all_refused():
         "Relu 'mine': mlpc has no such operator of the domain 'my.own'",
     )
     refuse("erf_alone", one("Erf", "x"), "erf only inside of gelu")
+    refuse(
+        "other_erf",
+        model(
+            [
+                node("Div", "x c", "e"),
+                node("Erf", "e", "f"),
+                node("Add", "f one", "g"),
+                node("Mul", "x g", "h"),
+                node("Mul", "h half", "y"),
+            ],
+            [x],
+            [y],
+            [tensor("c", np.float32(1.5)), tensor("one", np.float32(1)), tensor("half", np.float32(0.5))],
+        ),
+        "erf only inside of gelu",
+    )
     refuse("odd_power", one("Pow", "x p", [tensor("p", np.float32(1.5))]), "no power of 1.5")
     refuse("threshold", one("ThresholdedRelu", "x", opset=10), "no such function with its alpha")
     refuse("unknown_width", one("Relu", "x", given=port("x", ["n", "m"])), "no fixed number of columns")
@@ -723,7 +822,20 @@ def all_refused():
 def main():
     shutil.rmtree(FOLDER, ignore_errors=True)
     os.makedirs(os.path.join(FOLDER, "refused"))
-    for case in (old_exporter, spelled_out, columns, activations, half, brain, external, vector, tied, layers):
+    for case in (
+        old_exporter,
+        spelled_out,
+        columns,
+        activations,
+        near_misses,
+        coerced,
+        half,
+        brain,
+        external,
+        vector,
+        tied,
+        layers,
+    ):
         case()
     all_refused()
     with open(os.path.join(FOLDER, "ACCEPTED.tsv"), "w") as file:
