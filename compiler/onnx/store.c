@@ -160,12 +160,16 @@ static void set_numbers(unsigned char *to, const struct constant *constant)
         convert_store(to, constant->numbers, constant->count, dtype);
 }
 
+/* In blocks, so that neither side strides through all of its memory for each element. */
 static void set_turned(unsigned char *to, const unsigned char *from, const struct shape *shape, size_t size)
 {
-    const size_t rows = (size_t)shape->dims[0], columns = (size_t)shape->dims[1];
-    for (size_t i = 0; i < rows; i++) {
-        for (size_t j = 0; j < columns; j++)
-            memcpy(to + (i * columns + j) * size, from + (j * rows + i) * size, size);
+    const size_t rows = (size_t)shape->dims[0], columns = (size_t)shape->dims[1], block = 32;
+    for (size_t at = 0; at < rows; at += block) {
+        const size_t end = rows - at < block ? rows : at + block;
+        for (size_t j = 0; j < columns; j++) {
+            for (size_t i = at; i < end; i++)
+                memcpy(to + (i * columns + j) * size, from + (j * rows + i) * size, size);
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 """Holds mlpc import to ONNX's own node tests and to ONNX Runtime, on models as exporters write them.
 
     python3 -m venv env && env/bin/pip install onnx onnxruntime scikit-learn skl2onnx numpy [torch onnxscript]
-    env/bin/python tests/onnx/peers.py build [--only=nodes,sklearn,keras,torch] [--match=TEXT]
+    env/bin/python tests/onnx/peers.py build [--only=nodes,sklearn,keras,torch,random] [--match=TEXT]
 
 Every model is imported, the spec compiled for the CPU, the program run, and its outputs compared with the reference of
 the test, or with what ONNX Runtime computes: within 1e-5 * max(1, the largest number); 4e-3 for f16, 3e-2 for bf16.
@@ -91,7 +91,9 @@ def run_program(build, folder, inputs, expected):
         raise AssertionError(f"mlpc refuses the spec: {said.stderr}")
     names, results = ports(folder)
     words = []
-    for (name, width), array in zip(names, inputs, strict=True):
+    if len(names) < len(inputs):  # no output depends on the others
+        inputs = {name: inputs[name] for name, _ in names}
+    for (name, width), array in zip(names, inputs.values(), strict=True):
         np.save(os.path.join(folder, f"in_{name}.npy"), np.ascontiguousarray(array).reshape(-1, width))
         words.append(f"{name}={folder}/in_{name}.npy")
     said = run(program, *words, *[f"{name}={folder}/out_{name}.npy" for name in results])
@@ -124,7 +126,7 @@ class Report:
             with tempfile.TemporaryDirectory() as folder:
                 try:
                     import_model(self.build, model, folder, {key: inputs[key] for key in bound})
-                    free = [inputs[key] for key in needed_inputs(model) if key not in bound]
+                    free = {key: inputs[key] for key in needed_inputs(model) if key not in bound}
                     off = run_program(self.build, folder, free, expected)
                     if tolerance_of([*inputs.values(), *expected]) == TOLERANCE:
                         self.worst[group] = max(self.worst[group], off)
@@ -260,6 +262,7 @@ def by_runtime(report, group, name, model, inputs):
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     data = model if isinstance(model, str) else model.SerializeToString()
     session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
@@ -467,14 +470,136 @@ def torch(report):
             by_runtime(report, group, f"{name}_{opset}", exported, {"x": x.numpy()})
 
 
+# ---- graphs at random, held to ONNX Runtime ----
+
+
+class Graph:
+    """Grows by operators whose arguments are values so far, or constants of shapes that stretch to them."""
+
+    def __init__(self, seed):
+        self.random = np.random.RandomState(seed)
+        self.opset = self.random.choice([9, 11, 13, 17, 18, 20, 22])
+        self.nodes, self.initial, self.values = [], [], {}
+        lead = [[None], [None, 3], [None, 2]][self.random.randint(3)]
+        self.inputs = {}
+        for name in ("x", "z")[: 1 + self.random.randint(2)]:
+            shape = [4 if n is None else n for n in lead] + [int(self.random.choice([1, 4, 6, 8]))]
+            self.inputs[name] = self.random.randn(*shape).astype("f4")
+            self.values[name] = shape
+        self.declared = [
+            helper.make_tensor_value_info(name, 1, ["n"] + list(shape[1:])) for name, shape in self.values.items()
+        ]
+
+    def constant(self, *shape, positive=False):
+        name = f"c{len(self.initial)}"
+        values = np.float32(self.random.randn(*shape))
+        self.initial.append(numpy_helper.from_array(np.abs(values) + 0.5 if positive else values, name))
+        return name
+
+    def integers(self, *values):
+        name = f"c{len(self.initial)}"
+        self.initial.append(numpy_helper.from_array(np.array(values, np.int64), name))
+        return name
+
+    def add(self, op, inputs, shape, **attributes):
+        name = f"v{len(self.nodes)}"
+        self.nodes.append(helper.make_node(op, inputs, [name], **attributes))
+        self.values[name] = list(shape)
+        return name
+
+    def pick(self):
+        return list(self.values)[-1 - self.random.randint(min(4, len(self.values)))]
+
+    def step(self):
+        x = self.pick()
+        shape = self.values[x]
+        kind = self.random.randint(10)
+        if kind == 0:
+            op = self.random.choice(["Relu", "Sigmoid", "Tanh", "Softplus", "Abs", "Neg", "Softsign", "Identity"])
+            self.add(op, [x], shape)
+        elif kind == 1:
+            op, key = [("LeakyRelu", "alpha"), ("Elu", "alpha"), ("HardSigmoid", "beta")][self.random.randint(3)]
+            self.add(op, [x], shape, **{key: float(self.random.rand())})
+        elif kind == 2:
+            part = [n if self.random.rand() < 0.6 else 1 for n in shape[1:]]
+            part = part[self.random.randint(len(part)) :] if self.random.rand() < 0.5 else part
+            op = self.random.choice(["Add", "Sub", "Mul", "Div", "Max", "Min"])
+            pair = [x, self.constant(*part, positive=op == "Div")]
+            self.add(op, pair if op == "Div" or self.random.rand() < 0.7 else pair[::-1], shape)
+        elif kind == 3:
+            y = self.pick()
+            if len(self.values[y]) == len(shape) and all(
+                a == b or 1 in (a, b) for a, b in zip(shape, self.values[y])
+            ):
+                wide = [max(a, b) for a, b in zip(shape, self.values[y])]
+                self.add(self.random.choice(["Add", "Sub", "Mul", "Max"]), [x, y], wide)
+        elif kind in (4, 5):
+            out = int(self.random.choice([1, 4, 6, 8]))
+            if len(shape) == 2 and self.random.rand() < 0.6:
+                turned = self.random.randint(2)
+                w = self.constant(*((out, shape[-1]) if turned else (shape[-1], out)))
+                c = [self.constant(*[(out,), (1,), (1, out), (1, 1), ()][self.random.randint(5)])]
+                self.add(
+                    "Gemm",
+                    [x, w] + c[: int(self.random.randint(2) or self.opset < 11)],
+                    [shape[0], out],
+                    transB=turned,
+                    alpha=float(self.random.choice([1, 0.5])),
+                    beta=float(self.random.choice([1, 2])),
+                )
+            else:
+                self.add("MatMul", [x, self.constant(shape[-1], out)], shape[:-1] + [out])
+        elif kind == 6:
+            self.add(self.random.choice(["Softmax", "LogSoftmax"]), [x], shape, axis=len(shape) - 1)
+        elif kind == 7 and len(shape) > 2:
+            if self.random.rand() < 0.5:
+                self.add("Transpose", [x], [shape[0], shape[2], shape[1]], perm=[0, 2, 1])
+            else:
+                self.add("Flatten", [x], [shape[0], shape[1] * shape[2]], axis=1)
+        elif kind == 7:
+            a, b = sorted(self.random.choice(shape[1] + 1, 2, replace=False))
+            step = int(self.random.choice([1, 1, 2]))
+            if self.opset > 9:
+                self.add(
+                    "Slice",
+                    [x, self.integers(a), self.integers(b), self.integers(1), self.integers(step)],
+                    [shape[0], -(-(b - a) // step)],
+                )
+        elif kind == 8:
+            axis = len(shape) - 1
+            picked = self.random.randint(shape[axis], size=3)
+            self.add("Gather", [x, self.integers(*picked)], shape[:-1] + [3], axis=axis)
+        else:
+            y = self.pick()
+            if self.values[y][:-1] == shape[:-1]:
+                self.add("Concat", [x, y], shape[:-1] + [shape[-1] + self.values[y][-1]], axis=len(shape) - 1)
+
+    def model(self, steps):
+        for _ in range(steps):
+            self.step()
+        names = list(self.values)[-1:] + [self.pick()]
+        outputs = [helper.make_tensor_value_info(name, 1, None) for name in dict.fromkeys(names)]
+        graph = helper.make_graph(self.nodes, "random", self.declared, outputs, self.initial)
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", int(self.opset))], ir_version=8)
+
+
+def chance(report):
+    for seed in range(report.chance):
+        graph = Graph(seed)
+        model = graph.model(12)
+        by_runtime(report, "random graphs", f"random_{seed}", model, graph.inputs)
+
+
 def main():
     arguments = argparse.ArgumentParser()
     arguments.add_argument("build")
-    arguments.add_argument("--only", default="nodes,sklearn,keras,torch")
+    arguments.add_argument("--only", default="nodes,sklearn,keras,torch,random")
     arguments.add_argument("--match")
+    arguments.add_argument("--chance", type=int, default=300, help="how many random graphs")
     arguments = arguments.parse_args()
     report = Report(arguments.build, arguments.match)
-    groups = dict(nodes=nodes, sklearn=sklearn, keras=keras, torch=torch)
+    report.chance = arguments.chance
+    groups = dict(nodes=nodes, sklearn=sklearn, keras=keras, torch=torch, random=chance)
     for name in arguments.only.split(","):
         groups[name](report)
     good = report.print()
