@@ -57,6 +57,8 @@ static enum term_op binary_op(const char *name)
         return TERM_ADD;
     case 'D':
         return TERM_DIV;
+    case 'G':
+        return TERM_GREATER;
     default:
         return name[1] == 'u' && name[2] == 'b' ? TERM_SUB : TERM_MUL;
     }
@@ -67,6 +69,26 @@ bool translate_binary(struct translation *t, const struct onnx_node *node)
     struct rows result;
     return combine(t, node, binary_op(node->op), operand_of(node, 0), operand_of(node, 1), &result) &&
            give_like(t, node, result.term, &result);
+}
+
+/* Of values of one shape. */
+bool translate_where(struct translation *t, const struct onnx_node *node)
+{
+    const struct rows *condition = rows_input(t, node, 0, "its condition");
+    const struct rows *x = condition ? rows_input(t, node, 1, "its first choice") : NULL;
+    const struct rows *y = x ? rows_input(t, node, 2, "its second choice") : NULL;
+    if (!y)
+        return false;
+    for (int i = 0; i < 3; i++) {
+        const struct rows *rows = node->inputs[i]->rows;
+        if (rows->lead != x->lead || rows_rank(rows) != rows_rank(x) || rows->term->width != x->term->width ||
+            rows->term->type != x->term->type)
+            return model_refuse(t->model, node, "its inputs are not of one shape and type");
+    }
+    struct term *term = term_new(t->net, node, TERM_WHERE, 3, x->term->width, x->term->type);
+    for (int i = 0; i < 3; i++)
+        term->args[i] = node->inputs[i]->rows->term;
+    return give_like(t, node, term, x);
 }
 
 /* Sum, Mean, Max, Min of any number of arguments, of which one is no constant. */

@@ -37,6 +37,8 @@ const struct operator operators[] = {
     {"", "Sub", 2, 2, "", translate_binary},
     {"", "Mul", 2, 2, "", translate_binary},
     {"", "Div", 2, 2, "", translate_binary},
+    {"", "Greater", 2, 2, "", translate_binary},
+    {"", "Where", 3, 3, "", translate_where},
     {"", "Pow", 2, 2, "", translate_pow},
     {"", "Sum", 1, -1, "", translate_variadic},
     {"", "Mean", 1, -1, "", translate_variadic},

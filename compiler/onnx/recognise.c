@@ -171,6 +171,16 @@ static void find_activation(struct term *term)
     }
 }
 
+/* x > 20 ? x : softplus(x), which is what the language calls softplus. */
+static void find_softplus(struct term *term)
+{
+    if (!is(term, TERM_WHERE) || !is(term->args[0], TERM_GREATER) || !is(term->args[2], TERM_SOFTPLUS))
+        return;
+    struct term *x = term->args[1];
+    if (term->args[2]->args[0] == x && term->args[0]->args[0] == x && is_number(term->args[0]->args[1], 20))
+        become(term, TERM_SOFTPLUS, x);
+}
+
 /* ---- norms ---- */
 
 /* The square of a term, as a product. */
@@ -304,6 +314,7 @@ bool recognise_functions(struct model *model, struct net *net)
     bool good = true;
     strip_casts(net);
     terms_count_uses(net);
+    for_all(net, find_softplus);
     for_all(net, find_activation);
     for_all(net, find_norm);
     for_all(net, find_parameters);
@@ -313,6 +324,8 @@ bool recognise_functions(struct model *model, struct net *net)
         const struct term *term = net->terms.at[i];
         if (term->reached && is(term, TERM_ERF))
             good = model_refuse(model, term->node, "the language has erf only inside of gelu");
+        if (term->reached && (is(term, TERM_GREATER) || is(term, TERM_WHERE)))
+            good = model_refuse(model, term->node, "the language has no choice between values");
     }
     return good;
 }

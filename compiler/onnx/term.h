@@ -16,6 +16,7 @@ enum term_op {
     TERM_CONCAT,
     TERM_CAST,                      /* to another type of floats */
     TERM_ERF,                       /* the language has none: it must become part of gelu */
+    TERM_GREATER, TERM_WHERE,       /* nor a choice between values: these must become part of softplus */
     /* Functions that take tensors, then numbers. */
     TERM_NEG, TERM_RELU, TERM_RELU6, TERM_LEAKY_RELU, TERM_ELU, TERM_GELU, TERM_GELU_TANH, TERM_SILU, TERM_MISH,
     TERM_HARDSWISH, TERM_HARDSIGMOID, TERM_SIGMOID, TERM_TANH, TERM_SOFTPLUS, TERM_EXP, TERM_LOG, TERM_SQRT,

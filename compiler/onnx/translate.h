@@ -100,6 +100,7 @@ bool refuse_pieces(struct translation *t, const struct onnx_node *node);
 /* The operators, by file. */
 bool translate_unary(struct translation *t, const struct onnx_node *node);
 bool translate_binary(struct translation *t, const struct onnx_node *node);
+bool translate_where(struct translation *t, const struct onnx_node *node);
 bool translate_variadic(struct translation *t, const struct onnx_node *node);
 bool translate_clip(struct translation *t, const struct onnx_node *node);
 bool translate_pow(struct translation *t, const struct onnx_node *node);

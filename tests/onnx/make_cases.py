@@ -422,6 +422,17 @@ def near_misses():
     accept("near_misses", made, {"x": x}, {"y": np.concatenate(parts, 1)})
 
 
+def chosen_softplus():
+    """PyTorch's softplus as its exporter writes it."""
+    x = array(5, 4, scale=12)
+    nodes = [node("Softplus", "x", "s"), node("Greater", "x c", "g"), node("Where", "g x s", "y")]
+    made = model(nodes, [port("x", ["n", 4])], [port("y", ["n", 4])], [tensor("c", np.float32(20))])
+    X = x.astype(np.float64)
+    accept(
+        "chosen_softplus", made, {"x": x}, {"y": np.where(X > 20, X, np.log1p(np.exp(X)))}, words=["= softplus(x)"]
+    )
+
+
 def coerced():
     """Before version 13 a softmax is over all dimensions from its axis on."""
     x = array(3, 2, 4)
@@ -531,8 +542,8 @@ def tied():
 
 
 def layers():
-    """Equal layers, which are rolled up, with a weight that they share and a first value that all of them read; names that
-    are no identifiers, or words of the language."""
+    """Equal layers, which are rolled up, with a weight that they share and a first value that all of them read; names
+    that are no identifiers, or words of the language."""
     x, stem, scale = array(4, 8), array(8, 8), array(8)
     nodes, value = [node("Gemm", "input stem.0.weight", "first", transB=1)], "first"
     initial = [tensor("stem.0.weight", stem), tensor("shared.1.scale", scale)]
@@ -672,6 +683,11 @@ def all_refused():
         "Relu 'mine': mlpc has no such operator of the domain 'my.own'",
     )
     refuse("erf_alone", one("Erf", "x"), "erf only inside of gelu")
+    above = [tensor("c", np.float32(1))]
+    choice = [node("Tanh", "x", "t"), node("Greater", "x c", "g"), node("Where", "g x t", "y")]
+    refuse("chosen", model(choice, [x], [y], above), "Greater", "Where", "no choice between values")
+    compared = [node("Greater", "x c", "g"), node("Cast", "g", "f", to=F32), node("Mul", "x f", "y")]
+    refuse("compared", model(compared, [x], [y], above), "Greater", "no choice between values")
     refuse(
         "other_erf",
         model(
@@ -828,6 +844,7 @@ def main():
         columns,
         activations,
         near_misses,
+        chosen_softplus,
         coerced,
         half,
         brain,
