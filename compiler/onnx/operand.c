@@ -42,7 +42,7 @@ bool number_input(struct translation *t, const struct onnx_node *node, int index
     if (!has_input(node, index))
         return true;
     struct constant *constant = node->inputs[index]->constant;
-    if (!constant || constant->count != 1 || constant->symbols)
+    if (!constant || constant->count != 1 || constant->symbols || !element_size(constant->type))
         return model_refuse(t->model, node, "its input %s is not a constant number",
                             quote(t->arena, node->inputs[index]->name));
     *number = tensor_numbers(t->arena, constant)[0];

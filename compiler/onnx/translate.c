@@ -55,6 +55,18 @@ static bool check_inputs(struct model *model, const struct onnx_node *node, cons
     return (node->output_count && node->outputs[0]) || model_refuse(model, node, "its first output is left out");
 }
 
+/* Every output that is used has got its value. */
+static bool check_outputs(struct model *model, const struct onnx_node *node)
+{
+    for (int i = 0; i < node->output_count; i++) {
+        const struct value *value = node->outputs[i];
+        if (value && value->needed && !value->rows && !value->constant)
+            return model_refuse(model, node, "its output %s is used, which the operator has not, or mlpc does not know",
+                                quote(model->arena, value->name));
+    }
+    return true;
+}
+
 static bool translate_node(struct translation *t, const struct onnx_node *node)
 {
     const struct operator *operator = find_operator(node);
@@ -68,10 +80,11 @@ static bool translate_node(struct translation *t, const struct onnx_node *node)
         return model_refuse(t->model, node, "the model does not say which version of ONNX's operators it uses");
     if (!check_inputs(t->model, node, operator) || !attribute_check(t->model, node, operator->attributes))
         return false;
-    if (all_constant(node))
-        return fold_can(node) ? fold_node(t, node) : model_refuse(t->model, node, "all its inputs are constants");
-    return operator->translate ? operator->translate(t, node)
-                               : model_refuse(t->model, node, "its input is not a constant");
+    if (all_constant(node) && !fold_can(node))
+        return model_refuse(t->model, node, "all its inputs are constants");
+    if (!all_constant(node) && !operator->translate)
+        return model_refuse(t->model, node, "its input is not a constant");
+    return (all_constant(node) ? fold_node(t, node) : operator->translate(t, node)) && check_outputs(t->model, node);
 }
 
 /* ---- inputs and outputs ---- */

@@ -683,6 +683,9 @@ def all_refused():
         "Relu 'mine': mlpc has no such operator of the domain 'my.own'",
     )
     refuse("erf_alone", one("Erf", "x"), "erf only inside of gelu")
+    refuse("too_many_outputs", model([node("Relu", "x", "r s"), node("Sum", "s", "y")], [x], [y]), "output 's' is used")
+    twice = [node("Identity", "b", "c d"), node("Max", "d d", "e"), node("Add", "x e", "y")]
+    refuse("too_many_constants", model(twice, [port("x", ["n", 4])], [y], [b]), "output 'd' is used")
     above = [tensor("c", np.float32(1))]
     choice = [node("Tanh", "x", "t"), node("Greater", "x c", "g"), node("Where", "g x t", "y")]
     refuse("chosen", model(choice, [x], [y], above), "Greater", "Where", "no choice between values")
