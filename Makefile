@@ -42,7 +42,7 @@ RUNTIME   = $(patsubst %.c,$(B)/%.o,$(filter-out $(wildcard runtime/cuda*.c),$(w
 SHIPPED   = $(addprefix $(B)/,$(wildcard runtime/mlp_*.h runtime/mlp_*.cuh runtime/cuda*.c runtime/cuda*.h) \
             runtime/plan_file.h runtime/element.h runtime/random.h runtime/timing.h)
 UNITS     = $(patsubst tests/unit/%.c,$(B)/tests/%,$(wildcard tests/unit/*.c))
-TOOLS     = $(addprefix $(B)/tests/,run_cases show_digits random_networks damage)
+TOOLS     = $(addprefix $(B)/tests/,run_cases show_digits random_networks fail_calls damage)
 
 all: $(B)/mlpc $(B)/runtime/libmlprt.a $(SHIPPED)
 
@@ -128,7 +128,7 @@ asan:
 include tests/trust.mk
 
 # On a machine with a GPU: the CUDA target against the same references.
-check-gpu: all $(B)/mlpc-static $(B)/tests/random_networks
+check-gpu: all $(B)/mlpc-static $(B)/tests/random_networks $(B)/tests/fail_calls
 	@nvidia-smi >/dev/null 2>&1 || { echo "make check-gpu: there is no GPU here (nvidia-smi fails)" >&2; exit 1; }
 	@tests/gpu/bundle.sh -r 40 $(B)/mlpc $(B)/gpu
 	@$(B)/gpu/run.sh

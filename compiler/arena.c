@@ -23,6 +23,19 @@ static _Noreturn void out_of_memory(void)
     exit(EXIT_ENVIRONMENT);
 }
 
+void *sure_realloc(void *block, size_t size)
+{
+    void *larger = realloc(block, size ? size : 1);
+    if (!larger)
+        out_of_memory();
+    return larger;
+}
+
+void *sure_malloc(size_t size)
+{
+    return sure_realloc(NULL, size);
+}
+
 struct arena *arena_new(void)
 {
     struct arena *arena = calloc(1, sizeof *arena);

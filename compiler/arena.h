@@ -34,6 +34,11 @@ char *arena_copy(struct arena *arena, const char *text, size_t length);     /* a
 char *arena_format(struct arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
 char *arena_format_list(struct arena *arena, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
 
+/* For libraries that take memory by themselves (jansson, the scanner, the parser): malloc and realloc, but they end the
+ * program as arenas do. What such a library says of its own want of memory can be taken for a fault of the input. */
+void *sure_malloc(size_t size);
+void *sure_realloc(void *block, size_t size);
+
 #define ARENA_NEW(arena, type) ((type *)arena_alloc((arena), sizeof(type)))
 #define ARENA_ARRAY(arena, type, count) ((type *)arena_array((arena), (count), sizeof(type)))
 

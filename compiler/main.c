@@ -1,5 +1,6 @@
 /* The passes in order, and what becomes of their result. */
 #include <inttypes.h>
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,6 +21,7 @@
 #include "gate.h"
 #include "graph.h"
 #include "locks.h"
+#include "leftovers.h"
 #include "lower.h"
 #include "memory_map.h"
 #include "onnx/import.h"
@@ -467,6 +469,7 @@ static enum exit_status process_all(struct compilation *c)
 
 int main(int argc, char **argv)
 {
+    json_set_alloc_funcs(sure_malloc, free);
     if (argc > 1 && !strcmp(argv[1], "import"))
         return import_main(argc - 1, argv + 1);
     struct compilation compilation = {.arena = arena_new()};
@@ -476,6 +479,7 @@ int main(int argc, char **argv)
         status = process_all(&compilation);
     if (compilation.weights)
         weights_close(compilation.weights);
+    leftovers_remove();
     arena_free(compilation.arena);
     return (int)status;
 }

@@ -2,11 +2,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "leftovers.h"
 
 static bool failed(struct diags *diags, const char *what, const char *path)
 {
@@ -49,6 +52,7 @@ static bool set_usual_mode(int fd, const char *path)
 const char *output_aside(const struct outputs *outputs, const char *path)
 {
     char *aside = arena_format(outputs->arena, "%s.XXXXXX", path);
+    leftover(outputs->arena, aside);
     int fd = mkstemp(aside);
     if (fd < 0) {
         failed(outputs->diags, "write", path);
@@ -80,6 +84,7 @@ static bool write_and_close(const struct outputs *outputs, int fd, const struct 
 static bool write_aside(const struct outputs *outputs, struct output_file *file)
 {
     char *aside = arena_format(outputs->arena, "%s.XXXXXX", file->path);
+    leftover(outputs->arena, aside);
     int fd = mkstemp(aside);
     if (fd < 0)
         return failed(outputs->diags, "write", file->path);
@@ -90,10 +95,8 @@ static bool write_aside(const struct outputs *outputs, struct output_file *file)
 /* Where a file will stand: behind the link, if the path is one. */
 static const char *follow(struct arena *arena, const char *path)
 {
-    char *real = realpath(path, NULL);
-    const char *copy = real ? arena_copy(arena, real, strlen(real)) : path;
-    free(real);
-    return copy;
+    char real[PATH_MAX];
+    return realpath(path, real) ? arena_copy(arena, real, strlen(real)) : path;
 }
 
 /* Writes aside what can be; a folder in the way, or a device in the place of a program, is found here, before anything
@@ -116,10 +119,24 @@ static bool put_in_place(const struct outputs *outputs, struct output_file *file
         int fd = open(file->path, O_WRONLY | O_CLOEXEC);
         return fd < 0 ? failed(outputs->diags, "write", file->path) : write_and_close(outputs, fd, file, false);
     }
-    if (rename(file->aside, file->path))
+    if (!renameat2(AT_FDCWD, file->aside, AT_FDCWD, file->path, RENAME_EXCHANGE)) {
+        file->placed = PLACED_FOR_ANOTHER;
+        return true;
+    }
+    /* Nothing to exchange it with, or a file system that cannot. */
+    if ((errno != ENOENT && errno != EINVAL && errno != ENOSYS) || rename(file->aside, file->path))
         return failed(outputs->diags, "write", file->path);
-    file->aside = NULL;
+    file->placed = PLACED_NEW;
     return true;
+}
+
+/* The earlier file comes back, or there is none again. */
+static void take_back(const struct output_file *file)
+{
+    if (file->placed == PLACED_FOR_ANOTHER)
+        renameat2(AT_FDCWD, file->aside, AT_FDCWD, file->path, RENAME_EXCHANGE);
+    else if (file->placed == PLACED_NEW)
+        unlink(file->path);
 }
 
 void outputs_discard(struct outputs *outputs)
@@ -137,6 +154,8 @@ bool outputs_commit(struct outputs *outputs)
         good = prepare(outputs, &outputs->files.at[i]);
     for (size_t i = 0; good && i < outputs->files.count; i++)
         good = put_in_place(outputs, &outputs->files.at[i]);
+    for (size_t i = outputs->files.count; !good && i-- > 0;)
+        take_back(&outputs->files.at[i]);
     outputs_discard(outputs);
     return good;
 }

@@ -9,11 +9,15 @@
 #include "arena.h"
 #include "diag.h"
 
+/* How a file came to its place; its place in turn has what was there, until all files are in theirs. */
+enum placed { PLACED_NOT, PLACED_NEW, PLACED_FOR_ANOTHER };
+
 struct output_file {
     const char *path;
     const void *bytes;
     size_t size;
-    const char *aside;              /* where it stands until it is committed */
+    const char *aside;              /* where it stands until it is committed, and then what was there before */
+    enum placed placed;
     bool direct;                    /* it is no regular file: written to in its place */
 };
 

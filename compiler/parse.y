@@ -37,7 +37,11 @@ bool parser_scanner(struct parser *parser, const struct source *source, void **s
 %code {
 #include <assert.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
+
+#define YYMALLOC sure_malloc
+#define YYFREE   free
 
 #include "lex.h"
 #include "nearest.h"

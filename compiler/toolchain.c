@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "leftovers.h"
 #include "progress.h"
 
 extern char **environ;
@@ -23,6 +24,7 @@ struct job {
     const char *headers, *runtime;  /* folders: what generated code includes; the runtime's archive and CUDA sources */
     const char *scratch;            /* folder of the sources and objects; goes away at the end */
     VEC(const char *) objects;
+    bool stuck;                     /* a question to a tool could not be put */
     struct progress progress;
 };
 
@@ -114,14 +116,15 @@ static bool run(struct command *command)
     return false;
 }
 
-/* The first part of what a command prints, or NULL where it fails. */
-static const char *output_of(struct command *command)
+/* The first part of what a command prints, or NULL where it fails; `*stuck`: it could not be started. */
+static const char *output_of(struct command *command, bool *stuck)
 {
     char text[PATH_MAX];
     int ends[2], status;
     if (pipe2(ends, O_CLOEXEC))
         return NULL;
     pid_t child = start(command, ends[1]);
+    *stuck = *stuck || child < 0;
     close(ends[1]);
     ssize_t length = child < 0 ? -1 : read(ends[0], text, sizeof text);
     close(ends[0]);
@@ -165,21 +168,11 @@ static const char *make_scratch(struct arena *arena, struct diags *diags)
 {
     const char *parent = getenv("TMPDIR");
     char *path = arena_format(arena, "%s/mlpc.XXXXXX", parent && *parent ? parent : "/tmp");
+    leftover(arena, path);
     if (mkdtemp(path))
         return path;
     diag_environment(diags, NULL, "cannot make a folder for compiling, '%s': %s", path, strerror(errno));
     return NULL;
-}
-
-static void remove_scratch(struct arena *arena, const char *path)
-{
-    glob_t found;
-    if (!glob(arena_format(arena, "%s/*", path), 0, NULL, &found)) {
-        for (size_t i = 0; i < found.gl_pathc; i++)
-            unlink(found.gl_pathv[i]);
-        globfree(&found);
-    }
-    rmdir(path);
 }
 
 static bool job_begin(struct job *job, const struct plan *plan, const struct outputs *sources)
@@ -191,7 +184,9 @@ static bool job_begin(struct job *job, const struct plan *plan, const struct out
     struct outputs aside = {.arena = job->arena, .diags = job->diags};
     for (size_t i = 0; i < sources->files.count; i++) {
         const struct output_file *file = &sources->files.at[i];
-        outputs_add(&aside, arena_format(plan->arena, "%s/%s", job->scratch, file->path), file->bytes, file->size);
+        const char *path = arena_format(plan->arena, "%s/%s", job->scratch, file->path);
+        leftover(job->arena, path);
+        outputs_add(&aside, path, file->bytes, file->size);
     }
     return outputs_commit(&aside);
 }
@@ -243,6 +238,7 @@ static bool compile(struct job *job, const char *source)
     add(&command, object);
     add(&command, source);
     VEC_PUSH(job->arena, &job->objects, object);
+    leftover(job->arena, object);
     progress_show(&job->progress, "compiling %s", strrchr(source, '/') + 1);
     bool good = run(&command);
     progress_end(&job->progress);
@@ -265,8 +261,12 @@ static bool compile_all(struct job *job, const struct outputs *sources, bool wit
             good = compile(job, arena_format(job->arena, "%s/%s", job->scratch, path));
     }
     glob_t found;
-    if (job->plan->target != TARGET_CUDA || glob(arena_format(job->arena, "%s/cuda*.c", job->runtime), 0, NULL, &found))
+    if (job->plan->target != TARGET_CUDA || !good)
         return good;
+    if (glob(arena_format(job->arena, "%s/cuda*.c", job->runtime), 0, NULL, &found)) {
+        diag_environment(job->diags, NULL, "cannot find the CUDA part of the runtime in '%s'", job->runtime);
+        return false;
+    }
     for (size_t i = 0; good && i < found.gl_pathc; i++) {
         if (job->plan->products.count || !strstr(found.gl_pathv[i], "/cuda_gemm"))
             good = compile(job, arena_copy(job->arena, found.gl_pathv[i], strlen(found.gl_pathv[i])));
@@ -288,7 +288,7 @@ static bool has_library(struct job *job, const char *name)
     struct command command = {.arena = job->arena, .diags = job->diags};
     add_tool(&command, "CC", "cc", NULL);
     add(&command, arena_format(job->arena, "-print-file-name=%s", name));
-    const char *answer = output_of(&command);
+    const char *answer = output_of(&command, &job->stuck);
     return answer && strchr(answer, '/');
 }
 
@@ -332,7 +332,7 @@ static bool link_program(struct job *job, enum linking linking, const char *to)
     if (cuda && job->plan->products.count)
         add(&command, "-lcublasLt");
     add(&command, "-lm");
-    return run(&command);
+    return !job->stuck && run(&command);
 }
 
 /* ---- results ---- */
@@ -346,10 +346,6 @@ bool toolchain_program(const struct plan *plan, const struct outputs *sources, c
     good = aside && compile_all(&job, sources, true) && link_program(&job, linking, aside);
     if (good)
         outputs_add_made(outputs, program, aside);
-    else if (aside)
-        unlink(aside);
-    if (job.scratch)
-        remove_scratch(plan->arena, job.scratch);
     return good;
 }
 
@@ -408,15 +404,12 @@ bool toolchain_library(const struct plan *plan, const struct outputs *sources, c
     const char *library = arena_format(arena, "%s/lib%s.a", folder, plan->prefix);
     const char *aside = good ? output_aside(outputs, library) : NULL;
     const char *joined = job.scratch ? arena_format(arena, "%s/%s.o", job.scratch, plan->prefix) : "";
+    leftover(arena, joined);
     good = aside && compile_all(&job, sources, false) && join_objects(&job, joined) && hide_names(&job, joined) &&
            archive(&job, joined, aside);
     if (good) {
         outputs_add_made(outputs, library, aside);
         add_header(sources, folder, outputs);
-    } else if (aside) {
-        unlink(aside);
     }
-    if (job.scratch)
-        remove_scratch(arena, job.scratch);
     return good;
 }

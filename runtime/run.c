@@ -65,6 +65,8 @@ static int write_outputs(const mlp_command *command, const mlp_arrays *outputs)
     for (size_t i = 0; code == MLP_EXIT_DONE && i < outputs->count; i++)
         if (!mlp_staged_commit(&files[i]))
             code = complain_output(command, i, &files[i]);
+    for (size_t i = 0; code != MLP_EXIT_DONE && i < outputs->count; i++)
+        mlp_staged_undo(&files[i]);
     for (size_t i = 0; i < outputs->count; i++)
         mlp_staged_discard(&files[i]);
     free(files);

@@ -78,18 +78,39 @@ int mlp_staged_write(mlp_staged_file *file, const char *path, const void *head, 
     return (close(descriptor) == 0 || failed(file)) && good;
 }
 
+/* The two files change their names. */
+static int exchange(const char *a, const char *b)
+{
+    return !renameat2(AT_FDCWD, a, AT_FDCWD, b, RENAME_EXCHANGE);
+}
+
 int mlp_staged_commit(mlp_staged_file *file)
 {
-    if (file->part && rename(file->part, file->path))
+    if (!file->part)
+        return 1;
+    if (exchange(file->part, file->path)) {
+        file->placed = 2;
+        return 1;
+    }
+    /* There is nothing to exchange it with, or the file system cannot. */
+    if ((errno != ENOENT && errno != EINVAL && errno != ENOSYS) || rename(file->part, file->path))
         return failed(file);
-    free(file->part);
-    file->part = NULL;
+    file->placed = 1;
     return 1;
+}
+
+void mlp_staged_undo(mlp_staged_file *file)
+{
+    if (file->placed == 2)
+        exchange(file->part, file->path);
+    else if (file->placed == 1)
+        unlink(file->path);
+    file->placed = 0;
 }
 
 void mlp_staged_discard(mlp_staged_file *file)
 {
-    if (file->part)
+    if (file->part && file->placed != 1)
         unlink(file->part);
     free(file->part);
     free(file->path);

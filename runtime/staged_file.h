@@ -9,6 +9,7 @@
 /* A file in the making: complete on the disk beside its place, under another name. */
 typedef struct mlp_staged_file {
     char *path, *part;              /* part is NULL where path is no regular file and was written to directly */
+    int placed;                     /* 1: in its place, where nothing was; 2: what was there is `part` now */
     char error[256];
 } mlp_staged_file;
 
@@ -17,6 +18,8 @@ int mlp_staged_write(mlp_staged_file *file, const char *path, const void *head, 
                      size_t body_size);
 /* Puts it in its place; 0 and `error` as above. */
 int mlp_staged_commit(mlp_staged_file *file);
+/* Undoes that: what was there before is there again. */
+void mlp_staged_undo(mlp_staged_file *file);
 /* Removes what was staged and not committed; frees. */
 void mlp_staged_discard(mlp_staged_file *file);
 

@@ -18,3 +18,7 @@ asan-random:
 	@$(MAKE) --no-print-directory check-random $(ASAN)
 
 .PHONY: check-random asan-random
+
+# Every call of the system that can fail, failing in turn.
+$(B)/tests/fail_calls: $(addprefix $(B)/tests/,faults/faults.o command.o)
+	$(call say,LINK)$(LINK) -o $@ $^

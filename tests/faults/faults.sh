@@ -1,0 +1,87 @@
+#!/usr/bin/env bash
+# What becomes of mlpc and of a program where calls of the system fail: faults.sh BUILD
+cd "$(dirname "$0")/../.." || exit 1
+. tests/lib.sh
+build=$1
+cc=${CC:-gcc}
+
+# A small network of two outputs, its weights and an input; and a script that stands for the C compiler and its tools.
+mkdir -p "$scratch"/{given,program,bin}
+cat >"$scratch/given/net.mlp" <<'SPEC'
+model net {
+    weights "net.safetensors";
+    input x: f32[4];
+    h = relu(linear(x, 3, "fc"));
+    output y = softmax(h);
+    output z: f16 = sum(h);
+}
+SPEC
+printf 'model m{input x:f32[1];output y=x*2;}\n' >"$scratch/given/wild.mlp"
+header='{"fc.weight":{"dtype":"F32","shape":[3,4],"data_offsets":[0,48]},"fc.bias":{"dtype":"F32","shape":[3],"data_offsets":[48,60]}}'
+{
+    printf "\\x$(printf %02x ${#header})\\0\\0\\0\\0\\0\\0\\0%s" "$header"
+    for _ in $(seq 15); do printf '\0\0\200\077'; done
+} >"$scratch/given/net.safetensors"
+{
+    printf '\x93NUMPY\1\0\x76\0%-117s\n' "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 4), }"
+    for _ in $(seq 8); do printf '\0\0\0\077'; done
+} >"$scratch/given/x.npy"
+cat >"$scratch/bin/tool" <<'TOOL'
+#!/bin/sh
+for word; do
+    [ "$last" != -o ] && [ "$last" != rcsD ] || echo made >"$word"
+    last=$word
+done
+TOOL
+chmod +x "$scratch/bin/tool"
+
+check "the program" "$build/mlpc" --exe --no-static --target=cpu --cpu=x86-64 -o "$scratch/program/net" "$scratch/given/net.mlp"
+check "its weights" "$build/mlpc" --target=cpu --weights=external -o "$scratch/program" "$scratch/given/net.mlp"
+cp "$scratch/program/net.weights" "$scratch/given/"
+check "interpose.c" $cc -std=gnu11 -D_GNU_SOURCE -O1 -fPIC -shared -fno-builtin -o "$scratch/interpose.so" tests/faults/interpose.c -ldl
+
+# ---- A disk that is full, and one that is only read ----
+# holds NAME FOLDER COMMAND...: fails with status 3, and the files of FOLDER are as they were.
+holds() {
+    local name=$1 folder=$2 before
+    shift 2
+    before=$(ls -la "$folder" | tail -n +3; cat "$folder"/* 2>/dev/null | cksum)
+    status "$name" 3 "$@"
+    says "$name" "cannot\|y: "
+    if [ "$before" = "$(ls -la "$folder" | tail -n +3; cat "$folder"/* 2>/dev/null | cksum)" ]; then
+        pass
+    else
+        fail "$name: $folder is not as it was"
+    fi
+}
+mkdir "$scratch/disk"
+for size in 1 2 4; do
+    echo old | tee "$scratch/disk/net.c" >"$scratch/disk/y.npy"
+    holds "files of at most $size kB" "$scratch/disk" bash -c "trap '' XFSZ; ulimit -f $size; exec \"\$@\"" - \
+        "$build/mlpc" --target=cpu -o "$scratch/disk" "$scratch/given/net.mlp"
+done
+if mount -t tmpfs -o size=16k tmpfs "$scratch/disk" 2>/dev/null; then
+    echo old >"$scratch/disk/net.c"
+    holds "mlpc on a full disk" "$scratch/disk" "$build/mlpc" --target=cpu -o "$scratch/disk" "$scratch/given/net.mlp"
+    echo old >"$scratch/disk/y.npy"
+    head -c 16384 /dev/zero >"$scratch/disk/full" 2>/dev/null
+    holds "a program on a full disk" "$scratch/disk" "$scratch/program/net" "x=$scratch/given/x.npy" \
+        "y=$scratch/disk/y.npy" "z=$scratch/disk/z.npy"
+    mount -o remount,ro "$scratch/disk"
+    holds "mlpc on a disk that is only read" "$scratch/disk" "$build/mlpc" --target=cpu -o "$scratch/disk" \
+        "$scratch/given/net.mlp"
+    holds "a program on a disk that is only read" "$scratch/disk" "$scratch/program/net" "x=$scratch/given/x.npy" \
+        "y=$scratch/disk/y.npy" "z=$scratch/disk/z.npy"
+    umount "$scratch/disk"
+else
+    skip "full disks: no file system can be mounted here"
+fi
+status "/dev/full" 3 "$scratch/program/net" "x=$scratch/given/x.npy" y=/dev/full "z=$scratch/disk/z.npy"
+
+# ---- Every call, failing in turn ----
+export CC=$scratch/bin/tool LD=$scratch/bin/tool AR=$scratch/bin/tool OBJCOPY=$scratch/bin/tool
+"$build/tests/fail_calls" "$build" "$scratch/interpose.so" "$scratch" >"$scratch/report"
+grep -v '^faults: ' "$scratch/report"
+line=$(tail -n 1 "$scratch/report")
+passed=$((passed + $(awk '{ print $2 }' <<<"$line"))) failed=$((failed + $(awk '{ print $4 }' <<<"$line")))
+finish faults

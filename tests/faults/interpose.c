@@ -1,0 +1,223 @@
+/* Makes one call of a kind fail: LD_PRELOAD this, with
+ *     FAULT_PROGRAM  the name of the program that is meant (its children are left alone)
+ *     FAULT_KIND     memory, open, read, write, close, rename, map, stat, spawn or folder
+ *     FAULT_AT       which call of this kind, from 1 on; 0: none
+ *     FAULT_SIGNAL   a signal that ends the program there instead, or 0
+ *     FAULT_COUNT    a file that gets the number of such calls when the program ends
+ * A write that fails has written half of its bytes, as on a disk that is full. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char *kind;
+static long at, calls;
+static int signal_number;
+
+static __attribute__((constructor)) void begin(void)
+{
+    const char *program = getenv("FAULT_PROGRAM"), *number = getenv("FAULT_AT");
+    if (program && number && !strcmp(program, program_invocation_short_name)) {
+        kind = getenv("FAULT_KIND");
+        at = atol(number);
+        number = getenv("FAULT_SIGNAL");
+        signal_number = number ? atoi(number) : 0;
+    }
+}
+
+static __attribute__((destructor)) void end(void)
+{
+    const char *path = getenv("FAULT_COUNT");
+    char text[32];
+    int length = snprintf(text, sizeof text, "%ld\n", calls);
+    if (!kind || !path)
+        return;
+    kind = NULL;
+    int file = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    if (file < 0 || write(file, text, (size_t)length) != length)
+        abort();
+    close(file);
+}
+
+/* Whether this call is the one. */
+static int fails(const char *which, int error)
+{
+    if (!kind || strcmp(kind, which) || ++calls != at)
+        return 0;
+    if (signal_number)
+        raise(signal_number);
+    errno = error;
+    return 1;
+}
+
+/* The function behind ours. dlsym itself may take memory, which then comes from the heap of early birds. */
+#define REAL(type, name, ...)                                                                                         \
+    static type (*real)(__VA_ARGS__);                                                                                 \
+    if (!real)                                                                                                        \
+        *(void **)&real = dlsym(RTLD_NEXT, #name)
+
+extern void *__libc_malloc(size_t size);
+extern void *__libc_calloc(size_t count, size_t size);
+extern void *__libc_realloc(void *block, size_t size);
+
+void *malloc(size_t size)
+{
+    return fails("memory", ENOMEM) ? NULL : __libc_malloc(size);
+}
+
+void *calloc(size_t count, size_t size)
+{
+    return fails("memory", ENOMEM) ? NULL : __libc_calloc(count, size);
+}
+
+void *realloc(void *block, size_t size)
+{
+    return fails("memory", ENOMEM) ? NULL : __libc_realloc(block, size);
+}
+
+int posix_memalign(void **block, size_t alignment, size_t size)
+{
+    REAL(int, posix_memalign, void **, size_t, size_t);
+    return fails("memory", ENOMEM) ? ENOMEM : real(block, alignment, size);
+}
+
+void *aligned_alloc(size_t alignment, size_t size)
+{
+    REAL(void *, aligned_alloc, size_t, size_t);
+    return fails("memory", ENOMEM) ? NULL : real(alignment, size);
+}
+
+char *strdup(const char *text)
+{
+    char *copy = malloc(strlen(text) + 1);
+    return copy ? strcpy(copy, text) : NULL;
+}
+
+char *realpath(const char *path, char *resolved)
+{
+    REAL(char *, realpath, const char *, char *);
+    return !resolved && fails("memory", ENOMEM) ? NULL : real(path, resolved);
+}
+
+int open(const char *path, int flags, ...)
+{
+    REAL(int, open, const char *, int, ...);
+    va_list rest;
+    va_start(rest, flags);
+    mode_t mode = flags & O_CREAT ? va_arg(rest, mode_t) : 0;
+    va_end(rest);
+    return fails("open", EMFILE) ? -1 : real(path, flags, mode);
+}
+
+int mkstemp(char *path)
+{
+    REAL(int, mkstemp, char *);
+    return fails("open", EROFS) ? -1 : real(path);
+}
+
+FILE *fopen(const char *path, const char *mode)
+{
+    REAL(FILE *, fopen, const char *, const char *);
+    return fails("open", EMFILE) ? NULL : real(path, mode);
+}
+
+FILE *fdopen(int file, const char *mode)
+{
+    REAL(FILE *, fdopen, int, const char *);
+    return fails("memory", ENOMEM) ? NULL : real(file, mode);
+}
+
+ssize_t read(int file, void *to, size_t size)
+{
+    REAL(ssize_t, read, int, void *, size_t);
+    return fails("read", EIO) ? -1 : real(file, to, size);
+}
+
+size_t fread(void *to, size_t size, size_t count, FILE *file)
+{
+    REAL(size_t, fread, void *, size_t, size_t, FILE *);
+    if (!fails("read", EIO))
+        return real(to, size, count, file);
+    file->_flags |= 0x20;           /* glibc's mark of an error, which ferror() looks at */
+    errno = EIO;
+    return 0;
+}
+
+ssize_t write(int file, const void *from, size_t size)
+{
+    REAL(ssize_t, write, int, const void *, size_t);
+    if (!fails("write", ENOSPC))
+        return real(file, from, size);
+    if (size > 1 && real(file, from, size / 2) < 0)
+        return -1;
+    errno = ENOSPC;
+    return -1;
+}
+
+int close(int file)
+{
+    REAL(int, close, int);
+    if (!fails("close", EIO))
+        return real(file);
+    real(file);
+    errno = EIO;
+    return -1;
+}
+
+int rename(const char *from, const char *to)
+{
+    REAL(int, rename, const char *, const char *);
+    return fails("rename", EACCES) ? -1 : real(from, to);
+}
+
+int renameat2(int from_folder, const char *from, int to_folder, const char *to, unsigned flags)
+{
+    REAL(int, renameat2, int, const char *, int, const char *, unsigned);
+    return fails("rename", EACCES) ? -1 : real(from_folder, from, to_folder, to, flags);
+}
+
+int fchmod(int file, mode_t mode)
+{
+    REAL(int, fchmod, int, mode_t);
+    return fails("stat", EPERM) ? -1 : real(file, mode);
+}
+
+int fstat(int file, struct stat *info)
+{
+    REAL(int, fstat, int, struct stat *);
+    return fails("stat", EIO) ? -1 : real(file, info);
+}
+
+void *mmap(void *address, size_t size, int protection, int flags, int file, off_t offset)
+{
+    REAL(void *, mmap, void *, size_t, int, int, int, off_t);
+    return fails("map", ENOMEM) ? MAP_FAILED : real(address, size, protection, flags, file, offset);
+}
+
+int posix_spawnp(pid_t *child, const char *file, const posix_spawn_file_actions_t *actions,
+                 const posix_spawnattr_t *attributes, char *const argv[], char *const environment[])
+{
+    REAL(int, posix_spawnp, pid_t *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *,
+         char *const[], char *const[]);
+    return fails("spawn", EAGAIN) ? EAGAIN : real(child, file, actions, attributes, argv, environment);
+}
+
+int mkdir(const char *path, mode_t mode)
+{
+    REAL(int, mkdir, const char *, mode_t);
+    return fails("folder", EACCES) ? -1 : real(path, mode);
+}
+
+char *mkdtemp(char *path)
+{
+    REAL(char *, mkdtemp, char *);
+    return fails("folder", EACCES) ? NULL : real(path);
+}
