@@ -3,26 +3,31 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "arena.h"
+
+/* No arena holds them: all are freed by the time that they are looked at. */
 struct leftover {
-    const char *path;
     struct leftover *older;
+    char path[];
 };
 
 static struct leftover *volatile newest;
 
-void leftovers_remove(void)
+/* The last one first: a folder after what it holds. */
+static void remove_all(void)
 {
-    for (; newest; newest = newest->older) {
-        if (unlink(newest->path))
-            rmdir(newest->path);
+    for (const struct leftover *at = newest; at; at = at->older) {
+        if (unlink(at->path))
+            rmdir(at->path);
     }
 }
 
 static void remove_and_die(int number)
 {
-    leftovers_remove();
+    remove_all();
     raise(number);                  /* it has its usual effect again: SA_RESETHAND */
 }
 
@@ -34,16 +39,19 @@ static void watch(void)
         if (!sigaction(numbers[i], NULL, &old) && old.sa_handler == SIG_DFL)
             sigaction(numbers[i], &ours, NULL);
     }
-    atexit(leftovers_remove);
+    atexit(remove_all);
 }
 
-void leftover(struct arena *arena, const char *path)
+char *leftover(const char *path)
 {
     static bool watching;
-    struct leftover *added = ARENA_NEW(arena, struct leftover);
-    *added = (struct leftover){path, newest};
+    size_t size = strlen(path) + 1;
+    struct leftover *added = sure_malloc(sizeof *added + size);
+    memcpy(added->path, path, size);
+    added->older = newest;
     newest = added;
     if (!watching)
         watch();
     watching = true;
+    return added->path;
 }

@@ -21,7 +21,6 @@
 #include "gate.h"
 #include "graph.h"
 #include "locks.h"
-#include "leftovers.h"
 #include "lower.h"
 #include "memory_map.h"
 #include "onnx/import.h"
@@ -479,7 +478,6 @@ int main(int argc, char **argv)
         status = process_all(&compilation);
     if (compilation.weights)
         weights_close(compilation.weights);
-    leftovers_remove();
     arena_free(compilation.arena);
     return (int)status;
 }

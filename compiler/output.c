@@ -51,8 +51,7 @@ static bool set_usual_mode(int fd, const char *path)
 
 const char *output_aside(const struct outputs *outputs, const char *path)
 {
-    char *aside = arena_format(outputs->arena, "%s.XXXXXX", path);
-    leftover(outputs->arena, aside);
+    char *aside = leftover(arena_format(outputs->arena, "%s.XXXXXX", path));
     int fd = mkstemp(aside);
     if (fd < 0) {
         failed(outputs->diags, "write", path);
@@ -83,8 +82,7 @@ static bool write_and_close(const struct outputs *outputs, int fd, const struct 
 
 static bool write_aside(const struct outputs *outputs, struct output_file *file)
 {
-    char *aside = arena_format(outputs->arena, "%s.XXXXXX", file->path);
-    leftover(outputs->arena, aside);
+    char *aside = leftover(arena_format(outputs->arena, "%s.XXXXXX", file->path));
     int fd = mkstemp(aside);
     if (fd < 0)
         return failed(outputs->diags, "write", file->path);

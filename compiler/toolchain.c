@@ -167,8 +167,7 @@ static bool find_runtime(struct job *job)
 static const char *make_scratch(struct arena *arena, struct diags *diags)
 {
     const char *parent = getenv("TMPDIR");
-    char *path = arena_format(arena, "%s/mlpc.XXXXXX", parent && *parent ? parent : "/tmp");
-    leftover(arena, path);
+    char *path = leftover(arena_format(arena, "%s/mlpc.XXXXXX", parent && *parent ? parent : "/tmp"));
     if (mkdtemp(path))
         return path;
     diag_environment(diags, NULL, "cannot make a folder for compiling, '%s': %s", path, strerror(errno));
@@ -185,7 +184,7 @@ static bool job_begin(struct job *job, const struct plan *plan, const struct out
     for (size_t i = 0; i < sources->files.count; i++) {
         const struct output_file *file = &sources->files.at[i];
         const char *path = arena_format(plan->arena, "%s/%s", job->scratch, file->path);
-        leftover(job->arena, path);
+        leftover(path);
         outputs_add(&aside, path, file->bytes, file->size);
     }
     return outputs_commit(&aside);
@@ -238,7 +237,7 @@ static bool compile(struct job *job, const char *source)
     add(&command, object);
     add(&command, source);
     VEC_PUSH(job->arena, &job->objects, object);
-    leftover(job->arena, object);
+    leftover(object);
     progress_show(&job->progress, "compiling %s", strrchr(source, '/') + 1);
     bool good = run(&command);
     progress_end(&job->progress);
@@ -404,7 +403,7 @@ bool toolchain_library(const struct plan *plan, const struct outputs *sources, c
     const char *library = arena_format(arena, "%s/lib%s.a", folder, plan->prefix);
     const char *aside = good ? output_aside(outputs, library) : NULL;
     const char *joined = job.scratch ? arena_format(arena, "%s/%s.o", job.scratch, plan->prefix) : "";
-    leftover(arena, joined);
+    leftover(joined);
     good = aside && compile_all(&job, sources, false) && join_objects(&job, joined) && hide_names(&job, joined) &&
            archive(&job, joined, aside);
     if (good) {

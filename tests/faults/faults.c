@@ -41,6 +41,7 @@ static const struct subject subjects[] = {
     {"a program", "mlpc", {"--exe", "--target=cpu", "--weights=external", "-o", "out/made", "net.mlp"},
      {"out/made", "out/net.weights"}},
     {"a library", "mlpc", {"--lib", "--target=cpu", "-o", "out", "net.mlp"}, {"out/libnet.a", "out/net.h"}},
+    {"an import", "mlpc", {"import", "-o", "out", "--name=net", "model.onnx"}, {"out/net.mlp", "out/net.safetensors"}},
     {"a layout", "mlpc", {"--format=write", "wild.mlp"}, {NULL}},
     {"an explanation", "mlpc", {"--explain", "net.mlp"}, {NULL}},
     {"a run", "net", {"x=x.npy", "y=out/y.npy", "z=out/z.npy"}, {"out/y.npy", "out/z.npy"}},

@@ -26,6 +26,7 @@ header='{"fc.weight":{"dtype":"F32","shape":[3,4],"data_offsets":[0,48]},"fc.bia
     printf '\x93NUMPY\1\0\x76\0%-117s\n' "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 4), }"
     for _ in $(seq 8); do printf '\0\0\0\077'; done
 } >"$scratch/given/x.npy"
+cp tests/cases/import/activations/model.onnx "$scratch/given/"
 cat >"$scratch/bin/tool" <<'TOOL'
 #!/bin/sh
 for word; do
