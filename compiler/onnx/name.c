@@ -3,14 +3,26 @@
 #include <ctype.h>
 #include <string.h>
 
+static const char *const reserved[] = {"model", "input", "output", "batch", "dtype", "weights", "const", "block",
+                                       "return", "repeat", "in", "true", "false"};
+enum { RESERVED = sizeof reserved / sizeof *reserved };
+
 struct names *name_set(struct arena *arena)
 {
-    static const char *const reserved[] = {"model", "input", "output", "batch", "dtype", "weights", "const", "block",
-                                           "return", "repeat", "in", "true", "false", "_"};
     struct names *names = names_new(arena);
-    for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
+    for (size_t i = 0; i < RESERVED; i++)
         names_make(names, reserved[i]);
+    names_make(names, "_");
     return names;
+}
+
+bool name_is_reserved(const char *name)
+{
+    for (size_t i = 0; i < RESERVED; i++) {
+        if (!strcmp(name, reserved[i]))
+            return true;
+    }
+    return false;
 }
 
 /* Letters, digits and single underscores; NULL where nothing is left. */
@@ -55,5 +67,5 @@ const char *name_model(struct arena *arena, const char *path)
     const char *dot = strrchr(base, '.');
     size_t length = dot && dot > base ? (size_t)(dot - base) : strlen(base);
     const char *name = identifier(arena, base, length);
-    return names_make(name_set(arena), name ? name : "network");
+    return name && !name_is_reserved(name) ? names_make(name_set(arena), name) : "network";
 }

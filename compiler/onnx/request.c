@@ -1,9 +1,12 @@
 #include "request.h"
 
 #include <ctype.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "name.h"
 
 static const char help[] =
     "usage: mlpc import [options] MODEL.onnx\n"
@@ -36,13 +39,24 @@ static bool is_name(const char *text)
         if ((unsigned char)*c >= 0x80 || (!isalnum((unsigned char)*c) && *c != '_'))
             return false;
     }
-    return *text && !isdigit((unsigned char)*text);
+    return *text && !isdigit((unsigned char)*text) && !name_is_reserved(text);
 }
 
-/* "1,128": whole numbers, as the spec will check them. */
+/* "1,128": whole numbers that the language takes. */
 static bool is_batch(const char *text)
 {
-    return *text && !text[strspn(text, "0123456789, ")];
+    char *end;
+    for (;; text = end + 1) {
+        text += strspn(text, " ");
+        if (*text < '0' || *text > '9')
+            return false;
+        const unsigned long rows = strtoul(text, &end, 10);
+        end += strspn(end, " ");
+        if (rows < 1 || rows > INT32_MAX || (*end && *end != ','))
+            return false;
+        if (!*end)
+            return true;
+    }
 }
 
 static enum exit_status add_binding(struct request *request, const char *value)
@@ -73,7 +87,7 @@ static enum exit_status set_value(struct request *request, enum valued option, c
         return add_binding(request, value);
     case BATCH:
         request->batch = value;
-        return is_batch(value) ? EXIT_DONE : wrong("--batch= needs a list of whole numbers, not", value);
+        return is_batch(value) ? EXIT_DONE : wrong("--batch= needs whole numbers from 1 to 2147483647 with commas between them, not", value);
     case CHECK_WITH:
         VEC_PUSH(request->arena, &request->checks, value);
         return strchr(value, '=') ? EXIT_DONE : wrong("--check-with= needs IN.npy=OUT.npy or NAME=FILE.npy, not",
