@@ -1,4 +1,5 @@
 /* The passes in order, and what becomes of their result. */
+#include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdlib.h>
@@ -375,6 +376,17 @@ static bool check_budget(const struct compilation *c)
     return false;
 }
 
+/* Whether all that went there has arrived; says so where it has not. */
+static bool stdout_written(void)
+{
+    errno = 0;
+    if (!fflush(stdout) && !ferror(stdout))
+        return true;
+    fprintf(stderr, "mlpc: error: standard output cannot be written%s%s\n", errno ? ": " : "",
+            errno ? strerror(errno) : "");
+    return false;
+}
+
 static enum exit_status finish(struct compilation *c)
 {
     struct outputs outputs = {.arena = c->arena, .diags = c->diags};
@@ -391,7 +403,7 @@ static enum exit_status finish(struct compilation *c)
         outputs_discard(&outputs);
         return EXIT_COMMAND_LINE;
     }
-    if (!made || !outputs_commit(&outputs) || fflush(stdout) || ferror(stdout))
+    if (!made || !outputs_commit(&outputs) || !stdout_written())
         return EXIT_ENVIRONMENT;
     return EXIT_DONE;
 }
@@ -419,7 +431,7 @@ static enum exit_status format(struct compilation *c)
         printf("%s\n", c->source.path);
     else if (differs)
         outputs_add(&outputs, c->options.input, text, length);
-    if (!outputs_commit(&outputs) || fflush(stdout) || ferror(stdout))
+    if (!outputs_commit(&outputs) || !stdout_written())
         return EXIT_ENVIRONMENT;
     return differs && c->options.format == FORMAT_CHECK ? EXIT_USER : EXIT_DONE;
 }
@@ -442,7 +454,7 @@ static enum exit_status compile(struct compilation *c)
     if (c->options.mode != MODE_DUMP)
         return finish(c);
     print_dump(c);
-    return fflush(stdout) || ferror(stdout) ? EXIT_ENVIRONMENT : EXIT_DONE;
+    return stdout_written() ? EXIT_DONE : EXIT_ENVIRONMENT;
 }
 
 static enum exit_status process(struct compilation *c)

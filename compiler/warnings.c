@@ -32,8 +32,10 @@ static const char *unknown(struct arena *arena, const char *text, const char *na
         if (names[i])
             nearest_offer(&nearest, names[i]);
     }
-    nearest_offer(&nearest, "all");
-    nearest_offer(&nearest, "error");
+    if (name == text) {             /* what stands behind no-, error= and no-error= is one warning */
+        nearest_offer(&nearest, "all");
+        nearest_offer(&nearest, "error");
+    }
     return arena_format(arena, "-W%s: there is no warning '%s'%s", text, name, nearest_text(arena, &nearest));
 }
 

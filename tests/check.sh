@@ -91,7 +91,7 @@ simulated() {
             MLPC=$PWD/$build/mlpc run_cases tests/gpu/simulated/mlpc.sh "$build/cases_simulated" 300 || bad=1
             MLPC=$PWD/$build/mlpc run_examples tests/gpu/simulated/mlpc.sh "$build/cases_simulated" -n ranking || bad=1
             tests/gpu/simulated/whole.sh "$build" || bad=1
-            MLP_SIMULATED_WHOLE=auto random_networks 6 -x tests/gpu/simulated/mlpc.sh || bad=1
+            MLP_SIMULATED_WHOLE=auto random_networks 3 -x tests/gpu/simulated/mlpc.sh || bad=1
             exit $bad
         } | sum_of_suites simulated
     fi
@@ -149,7 +149,7 @@ for name in messages page golden format texts networks levels compiler options d
 done
 MLPC=$PWD/$build/mlpc suite cases run_cases tests/one_level.sh "$build/cases" "$([ -n "${SANITIZE:-}" ] && echo 300 || echo 60)"
 MLPC=$PWD/$build/mlpc suite examples run_examples tests/one_level.sh "$build/cases"
-suite random random_networks 48
+suite random random_networks 24
 suite simulated simulated
 
 echo "$passed passed, $failed failed, $skipped skipped"

@@ -281,6 +281,11 @@ status "a build for a debugger" 0 env CC="gcc -O0 -g -Wall -Wextra" "$mlpc" --ex
 check "a build for a debugger: no warnings" test -z "$(cat "$scratch/said")"
 check "CC's own options win" bash -c 'CC="${CC:-gcc} -O0 -Werror=unknown-pragmas" "$1" --exe --target=cpu -o slow digits.mlp' - "$mlpc"
 check "a compiler behind another program" env CC="env LC_ALL=C ${CC:-gcc}" "$mlpc" --exe --target=cpu -o slow digits.mlp
+# Standard output that cannot be written.
+for what in --explain --dot --memory --dump=ast --format; do
+    status "$what on a full disk" 3 bash -c '"$1" "$2" "${@:3}" digits.mlp >/dev/full' - "$mlpc" "$what" --target=cpu
+    says "$what on a full disk" 'standard output cannot be written'
+done
 # What takes long is said on a terminal, which `script` makes, and nowhere else.
 if command -v script >/dev/null; then
     script -qec "env CC='${CC:-gcc}' '$mlpc' --exe --target=cpu -o slow digits.mlp 2>&1" "$scratch/said" >/dev/null

@@ -106,6 +106,9 @@ status "other numbers" 1 import --check-with=$own/layers/in_input.npy=$own/layer
 says "how far numbers are off" "output 'output': largest difference .*, more than"
 check "a difference writes nothing" test ! -e "$scratch/here"
 status "an array for no port" 1 import --check-with=a=$x --check-with=x=$x --check-with=first=$y $own/columns/model.onnx
+for option in --name=repeat --name=in --batch=0 --batch=1, --batch=2147483648 --tolerance=inf --check-with==$y; do
+    status "$option" 2 import $option $own/vector/model.onnx
+done
 status "nothing to compare" 1 import --check-with=x=$x $own/vector/model.onnx
 status "kept layout" 0 import --keep-layout --name=kept --batch=1,32 --check-with=x=$own/tied/in_x.npy \
     --check-with=y=$own/tied/out_y.npy $own/tied/model.onnx

@@ -1,6 +1,7 @@
 # Of the Makefile: what the compiler and what it makes are held to beyond cases.
 #
 #   make check-random N=1000 SEED=1     random networks; asan-random: the same under sanitizers
+#   make check-threads                  every case on one, two and three threads: the same bits
 
 # Shares nothing with the compiler.
 $(B)/tests/random_networks: $(patsubst %.c,$(B)/%.o,$(filter-out %/prove.c,$(wildcard tests/random/*.c))) \
@@ -17,7 +18,13 @@ check-random: all $(B)/tests/random_networks
 asan-random:
 	@$(MAKE) --no-print-directory check-random $(ASAN)
 
-.PHONY: check-random asan-random
+# --verify compares the bits; `make check` does it for the networks of tests/networks.
+check-threads: all $(B)/tests/run_cases
+	@mkdir -p $(B)/cases_threads
+	@MLPC=$(abspath $(B))/mlpc $(B)/tests/run_cases -t 300 tests/three_threads.sh $(B)/runtime $(B)/cases_threads \
+	    tests/cases/pytorch tests/cases/public
+
+.PHONY: check-random asan-random check-threads
 
 # Every call of the system that can fail, failing in turn.
 $(B)/tests/fail_calls: $(addprefix $(B)/tests/,faults/faults.o command.o)

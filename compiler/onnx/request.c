@@ -1,6 +1,7 @@
 #include "request.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,10 +60,17 @@ static bool is_batch(const char *text)
     }
 }
 
+/* Something, an equals sign and something more. */
+static bool is_pair(const char *text)
+{
+    const char *equals = strchr(text, '=');
+    return equals && equals > text && equals[1];
+}
+
 static enum exit_status add_binding(struct request *request, const char *value)
 {
     const char *equals = strchr(value, '=');
-    if (!equals || equals == value || !equals[1])
+    if (!is_pair(value))
         return wrong("--bind= needs NAME=FILE.npy, not", value);
     struct binding binding = {.name = arena_copy(request->arena, value, (size_t)(equals - value)), .path = equals + 1};
     VEC_PUSH(request->arena, &request->bindings, binding);
@@ -87,14 +95,15 @@ static enum exit_status set_value(struct request *request, enum valued option, c
         return add_binding(request, value);
     case BATCH:
         request->batch = value;
-        return is_batch(value) ? EXIT_DONE : wrong("--batch= needs whole numbers from 1 to 2147483647 with commas between them, not", value);
+        return is_batch(value) ? EXIT_DONE : wrong("--batch= needs whole numbers from 1 to 2147483647, with commas "
+                                                   "between them, not", value);
     case CHECK_WITH:
         VEC_PUSH(request->arena, &request->checks, value);
-        return strchr(value, '=') ? EXIT_DONE : wrong("--check-with= needs IN.npy=OUT.npy or NAME=FILE.npy, not",
-                                                      value);
+        return is_pair(value) ? EXIT_DONE : wrong("--check-with= needs IN.npy=OUT.npy or NAME=FILE.npy, not", value);
     case TOLERANCE:
         request->tolerance = strtod(value, &end);
-        return !*end && request->tolerance > 0 ? EXIT_DONE : wrong("--tolerance= needs a positive number, not", value);
+        return !*end && request->tolerance > 0 && isfinite(request->tolerance)
+                   ? EXIT_DONE : wrong("--tolerance= needs a positive number, not", value);
     case NONE:
         break;
     }

@@ -137,6 +137,8 @@ static enum exit_status compare(const struct try *try, size_t index, const char 
     if (got->count != expected->count)
         return wrong(path, arena_format(try->arena, "holds %zu numbers, the network gives %zu", expected->count,
                                         got->count));
+    if (!got->count)
+        return wrong(path, "holds no numbers, so nothing is compared");
     double tolerance = tolerance_of(try, try->net->inputs.at[0]->type), largest;
     if (tolerance < tolerance_of(try, try->net->output_types.at[index]))
         tolerance = tolerance_of(try, try->net->output_types.at[index]);

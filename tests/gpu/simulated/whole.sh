@@ -29,7 +29,7 @@ run() {
     for case; do
         type=${case#*:}
         case=${case%:*}
-        copy "$(echo cases/*/"$case")" "$place/$name/cases/${case}_${type}" "$type"
+        copy "$(echo cases/p*/"$case")" "$place/$name/cases/${case}_${type}" "$type"
     done
     echo "$name on a simulated GPU:"
     MLP_SIMULATED_WHOLE=$form MLPC=$build/mlpc "$build/tests/run_cases" -t 300 gpu/simulated/mlpc.sh \
