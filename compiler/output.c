@@ -121,14 +121,14 @@ static bool put_in_place(const struct outputs *outputs, struct output_file *file
         file->placed = PLACED_FOR_ANOTHER;
         return true;
     }
-    /* Nothing to exchange it with, or a file system that cannot. */
-    if ((errno != ENOENT && errno != EINVAL && errno != ENOSYS) || rename(file->aside, file->path))
+    const bool alone = errno == ENOENT, cannot = errno == EINVAL || errno == ENOSYS;
+    if ((!alone && !cannot) || rename(file->aside, file->path))
         return failed(outputs->diags, "write", file->path);
-    file->placed = PLACED_NEW;
+    file->placed = alone ? PLACED_NEW : PLACED_OVER;
     return true;
 }
 
-/* The earlier file comes back, or there is none again. */
+/* The earlier file comes back, or there is none again. Where it is gone the new one stays, which is better than none. */
 static void take_back(const struct output_file *file)
 {
     if (file->placed == PLACED_FOR_ANOTHER)

@@ -9,8 +9,9 @@
 #include "arena.h"
 #include "diag.h"
 
-/* How a file came to its place; its place in turn has what was there, until all files are in theirs. */
-enum placed { PLACED_NOT, PLACED_NEW, PLACED_FOR_ANOTHER };
+/* How a file came to its place: where nothing was; for another, which stands aside until all are in their places; or,
+ * in a file system that cannot exchange two names, over another, which is gone. */
+enum placed { PLACED_NOT, PLACED_NEW, PLACED_FOR_ANOTHER, PLACED_OVER };
 
 struct output_file {
     const char *path;

@@ -89,28 +89,28 @@ int mlp_staged_commit(mlp_staged_file *file)
     if (!file->part)
         return 1;
     if (exchange(file->part, file->path)) {
-        file->placed = 2;
+        file->placed = MLP_PLACED_FOR_ANOTHER;
         return 1;
     }
-    /* There is nothing to exchange it with, or the file system cannot. */
-    if ((errno != ENOENT && errno != EINVAL && errno != ENOSYS) || rename(file->part, file->path))
+    const int alone = errno == ENOENT, cannot = errno == EINVAL || errno == ENOSYS;
+    if ((!alone && !cannot) || rename(file->part, file->path))
         return failed(file);
-    file->placed = 1;
+    file->placed = alone ? MLP_PLACED_NEW : MLP_PLACED_OVER;
     return 1;
 }
 
 void mlp_staged_undo(mlp_staged_file *file)
 {
-    if (file->placed == 2)
+    if (file->placed == MLP_PLACED_FOR_ANOTHER)
         exchange(file->part, file->path);
-    else if (file->placed == 1)
+    else if (file->placed == MLP_PLACED_NEW)
         unlink(file->path);
-    file->placed = 0;
+    file->placed = MLP_PLACED_NOT;
 }
 
 void mlp_staged_discard(mlp_staged_file *file)
 {
-    if (file->part && file->placed != 1)
+    if (file->part && (file->placed == MLP_PLACED_NOT || file->placed == MLP_PLACED_FOR_ANOTHER))
         unlink(file->part);
     free(file->part);
     free(file->path);

@@ -7,9 +7,13 @@
 #include <stddef.h>
 
 /* A file in the making: complete on the disk beside its place, under another name. */
+/* How a file came to its place: where nothing was; for another, which is `part` now; or, in a file system that cannot
+ * exchange two names, over another, which is gone. */
+enum mlp_placed { MLP_PLACED_NOT, MLP_PLACED_NEW, MLP_PLACED_FOR_ANOTHER, MLP_PLACED_OVER };
+
 typedef struct mlp_staged_file {
     char *path, *part;              /* part is NULL where path is no regular file and was written to directly */
-    int placed;                     /* 1: in its place, where nothing was; 2: what was there is `part` now */
+    enum mlp_placed placed;
     char error[256];
 } mlp_staged_file;
 
@@ -18,7 +22,7 @@ int mlp_staged_write(mlp_staged_file *file, const char *path, const void *head, 
                      size_t body_size);
 /* Puts it in its place; 0 and `error` as above. */
 int mlp_staged_commit(mlp_staged_file *file);
-/* Undoes that: what was there before is there again. */
+/* Undoes that: what was there before is there again. Where it is gone the new file stays, which is better than none. */
 void mlp_staged_undo(mlp_staged_file *file);
 /* Removes what was staged and not committed; frees. */
 void mlp_staged_discard(mlp_staged_file *file);

@@ -79,6 +79,30 @@ else
 fi
 status "/dev/full" 3 "$scratch/program/net" "x=$scratch/given/x.npy" y=/dev/full "z=$scratch/disk/z.npy"
 
+# ---- A file system that cannot exchange names: each earlier output is there still, or the new one ----
+mkdir "$scratch/plain"
+cat "$scratch/given/x.npy" >"$scratch/plain/x.npy"
+# without_exchange NAME PROGRAM FILE... -- COMMAND...: the second file fails to get to its place
+without_exchange() {
+    local name=$1 program=$2 files=() file
+    shift 2
+    for (( ; $# > 0; )); do
+        [ "$1" != -- ] || { shift; break; }
+        files+=("$1")
+        shift
+    done
+    for file in "${files[@]}"; do echo old >"$file"; done
+    status "$name" 3 env LD_PRELOAD="$scratch/interpose.so" FAULT_PROGRAM="$program" FAULT_KIND=rename FAULT_AT=2 \
+        FAULT_NO_EXCHANGE=1 "$@"
+    for file in "${files[@]}"; do
+        check "$name: ${file##*/} is there" test -s "$file"
+    done
+}
+without_exchange "a program without exchange" net "$scratch"/plain/{y,z}.npy -- "$scratch/program/net" \
+    "x=$scratch/plain/x.npy" "y=$scratch/plain/y.npy" "z=$scratch/plain/z.npy"
+without_exchange "mlpc without exchange" mlpc "$scratch"/plain/net{.c,.h,_main.c} -- "$build/mlpc" --target=cpu \
+    -o "$scratch/plain" "$scratch/given/net.mlp"
+
 # ---- Every call, failing in turn ----
 export CC=$scratch/bin/tool LD=$scratch/bin/tool AR=$scratch/bin/tool OBJCOPY=$scratch/bin/tool
 "$build/tests/fail_calls" "$build" "$scratch/interpose.so" "$scratch" >"$scratch/report"

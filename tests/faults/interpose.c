@@ -4,6 +4,7 @@
  *     FAULT_AT       which call of this kind, from 1 on; 0: none
  *     FAULT_SIGNAL   a signal that ends the program there instead, or 0
  *     FAULT_COUNT    a file that gets the number of such calls when the program ends
+ *     FAULT_NO_EXCHANGE   set: as on a file system where two names cannot be exchanged
  * A write that fails has written half of its bytes, as on a disk that is full. */
 #include <dlfcn.h>
 #include <errno.h>
@@ -181,6 +182,10 @@ int rename(const char *from, const char *to)
 int renameat2(int from_folder, const char *from, int to_folder, const char *to, unsigned flags)
 {
     REAL(int, renameat2, int, const char *, int, const char *, unsigned);
+    if (kind && getenv("FAULT_NO_EXCHANGE")) {
+        errno = access(to, F_OK) ? ENOENT : EINVAL;
+        return -1;
+    }
     return fails("rename", EACCES) ? -1 : real(from_folder, from, to_folder, to, flags);
 }
 
