@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "../arena.h"
-#include "map.h"
+#include "../map.h"
 
 enum { RANK_MAX = 8 };
 enum { COMPUTED_PER_BYTE = 64 };    /* what computed constants may take for each byte of a model's files */

@@ -1,8 +1,8 @@
 /* From names to whatever they stand for. */
-#ifndef MLPC_ONNX_MAP_H
-#define MLPC_ONNX_MAP_H
+#ifndef MLPC_MAP_H
+#define MLPC_MAP_H
 
-#include "../arena.h"
+#include "arena.h"
 
 struct map;
 
