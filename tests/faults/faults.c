@@ -89,24 +89,26 @@ static int visible(const struct dirent *entry)
     return strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
 }
 
+static uint64_t sum_of_file(const char *path, uint64_t sum)
+{
+    static char bytes[65536];
+    FILE *file = fopen(path, "rb");
+    for (size_t got; file && (got = fread(bytes, 1, sizeof bytes, file)) > 0;)
+        sum = mix(sum, bytes, got);
+    if (file)
+        fclose(file);
+    return sum;
+}
+
 static uint64_t sum_of(const char *folder, uint64_t sum)
 {
     struct dirent **entries;
     int count = scandir(folder, &entries, visible, alphasort);
     for (int i = 0; i < count; i++) {
-        static char bytes[65536];
         char *path = text("%s/%s", folder, entries[i]->d_name);
         struct stat info;
         sum = mix(sum, entries[i]->d_name, strlen(entries[i]->d_name) + 1);
-        if (!stat(path, &info) && S_ISDIR(info.st_mode)) {
-            sum = sum_of(path, sum);
-        } else {
-            FILE *file = fopen(path, "rb");
-            for (size_t got; file && (got = fread(bytes, 1, sizeof bytes, file)) > 0;)
-                sum = mix(sum, bytes, got);
-            if (file)
-                fclose(file);
-        }
+        sum = !stat(path, &info) && S_ISDIR(info.st_mode) ? sum_of(path, sum) : sum_of_file(path, sum);
         free(path);
         free(entries[i]);
     }
@@ -224,13 +226,8 @@ static void try_kind(const struct subject *subject, const char *kind)
 
 static uint64_t sum_of_output(const struct subject *subject, int index)
 {
-    char *path = text("%s/work/%s", scratch, subject->outputs[index]), bytes[4096];
-    uint64_t sum = 1;
-    FILE *file = fopen(path, "rb");
-    for (size_t got; file && (got = fread(bytes, 1, sizeof bytes, file)) > 0;)
-        sum = mix(sum, bytes, got);
-    if (file)
-        fclose(file);
+    char *path = text("%s/work/%s", scratch, subject->outputs[index]);
+    uint64_t sum = sum_of_file(path, 1);
     free(path);
     return sum;
 }

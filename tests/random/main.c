@@ -5,9 +5,9 @@
  *     random_networks -w FOLDER [-s SEED] [-t TYPE]
  *
  * Networks have the seeds SEED, SEED + 1, ... Some go together into one program, since a program's compilation is what
- * takes time; -x: each is made by `COMPILER --exe`, which may be MLPC or stand for it (tests/gpu/simulated). One that fails is made as small as it can be and still
- * fail, and printed. -w: only writes a network, its arrays, what must come out and the tolerances into FOLDER. $CC:
- * compiler and options for generated code. */
+ * takes time; -x: each is made by `COMPILER --exe`, which may be MLPC or stand for it (tests/gpu/simulated). One that
+ * fails is made as small as it can be and still fail, and printed. -w: only writes a network, its arrays, what must come
+ * out and the tolerances into FOLDER. $CC: compiler and options for generated code. */
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>

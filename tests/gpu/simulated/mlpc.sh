@@ -2,8 +2,8 @@
 # Stands for mlpc in run_cases: what is asked for the CPU is made for a GPU, and `--exe` links it with the simulated
 # device in this folder, so that the CUDA target's emitters, kernels and host code are run where there is no GPU.
 #     MLPC=build/mlpc CUDA=/usr/local/cuda mlpc.sh --exe --target=cpu -o PROGRAM FILE.mlp
-# MLP_SIMULATED_WHOLE: never, or few or rows, in whose form some batch size must be, or auto: as --whole. MLP_SIMULATED_WGMMA=0: rows as on a
-# device without wgmma.
+# MLP_SIMULATED_WHOLE: never, or few or rows, in whose form some batch size must be, or auto: as --whole.
+# MLP_SIMULATED_WGMMA=0: rows as on a device without wgmma.
 # Needs CUDA's headers. Beside MLPC: runtime/, and simulated/, into which the device is compiled when missing or older.
 set -eu
 build=$(cd "$(dirname "$MLPC")" && pwd)
