@@ -171,9 +171,11 @@ static void list_staged(struct rows *rows)
 
 /* ---- Shared memory ---- */
 
+/* Staging fills them up with zeros, a single number like a row of one column. */
 static int64_t param_bytes(const struct rows *rows, const struct rows_param *param)
 {
-    return param->shape < 0 ? 16 : 4 * rows_depth(&rows->shapes.at[param->shape]);
+    const struct rows_shape number = {.width = 1};
+    return 4 * rows_depth(param->shape < 0 ? &number : &rows->shapes.at[param->shape]);
 }
 
 /* Gives everything its place; the ring stands behind the weights that stay. */

@@ -1,18 +1,20 @@
 #!/usr/bin/env bash
 # Everything that a machine with a GPU needs to test the CUDA target, in one folder:
-#     bundle.sh [-r COUNT] MLPC FOLDER [whole]
-# whole: only what is one kernel for a whole network. -r: also so many random networks (tests/random), each in one type
-# after the other, step by step and in every form that it can have; they need tests/random_networks beside MLPC.
+#     bundle.sh [-r COUNT] [-s SEED] MLPC FOLDER [whole|random]
+# whole: only what is one kernel for a whole network. random: only the random networks. -r: also so many random networks
+# (tests/random), those of the seeds SEED, SEED + 1, ..., each in one type after the other, step by step and in every
+# form that it can have; they need tests/random_networks beside MLPC.
 # That machine needs nvcc, gcc and bash; it needs neither mlpc nor what mlpc is built with. There: FOLDER/run.sh
 #
 # FOLDER/networks/CASE_DTYPE holds the emitted sources of a case, its arrays, `type`, and `tolerance`, by which its
 # outputs are held to the references. Cases that name no type are also emitted in tf32, f16 and bf16, with outputs of
 # f32; the rounding of stored values adds up over products, and so does their tolerance.
 set -eu
-random=0
-while getopts r: option; do
+random=0 first=1
+while getopts r:s: option; do
     case $option in
     r) random=$OPTARG ;;
+    s) first=$OPTARG ;;
     *) exit 2 ;;
     esac
 done
@@ -132,11 +134,12 @@ emit_random() {
 }
 
 types=(f32 tf32 f16 bf16)
-for ((seed = 1; seed <= random; seed++)); do
+for ((seed = first; seed < first + random; seed++)); do
     for form in never few rows; do
         emit_random $seed ${types[seed % 4]} $form
     done
 done
+[ "${3:-}" != random ] || { echo "$(ls "$folder/networks" | wc -l) networks in $folder"; exit; }
 
 # One kernel for the whole network: cases by their references, and awkward networks and small ones of the ladder.
 for case in tests/cases/pytorch/*; do

@@ -276,10 +276,14 @@ results() {
     for place in networks/*/beyond; do
         [ -e "$place" ] && echo "- $(basename "$(dirname "$place")"): $(cat "$place")"
     done
-    printf '\n## Traps\n\n'
-    grep -E '^(ok|not ok|trap) ' traps/said | sort -t' ' -k1,1 -s | sed 's/^/- /'
-    printf '\n## Functions of the library\n\n'
-    grep -E '^(ok|not ok) ' interface/said | sed 's/^/- /'
+    if [ -d traps ]; then
+        printf '\n## Traps\n\n'
+        grep -E '^(ok|not ok|trap) ' traps/said | sort -t' ' -k1,1 -s | sed 's/^/- /'
+    fi
+    if [ -d interface ]; then
+        printf '\n## Functions of the library\n\n'
+        grep -E '^(ok|not ok) ' interface/said | sed 's/^/- /'
+    fi
     printf '\n## The same bytes in 100 runs and from two builds\n\n'
     for place in repeated/*/; do
         echo "- $(basename "$place"): $(cat "$place/verdict" 2>/dev/null || echo "no")"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Whole networks in one kernel on the simulated device: whole.sh BUILD. A selection of the cases, some of them in f16
-# with outputs of f32, in each form; and a network whose weights are so many that its kernel is a grid.
+# with outputs of f32, in each form; and networks of their own, held to float64 by their programs.
 set -u
 build=$(cd "$1" && pwd)
 cd "$(dirname "$0")/../.."
@@ -42,11 +42,24 @@ run rows rows actor_critic:f16 odd_3x7x13:f16 \
     residual_order:f16 two_tower:f16
 MLP_SIMULATED_WGMMA=0 run rows_mma rows digits:f16
 
-# grid: values between blocks go through memory. Its program holds it to float64.
-grid() {
-    mkdir -p "$place/grid"
-    cat >"$place/grid/wide.mlp" <<'END'
-model wide {
+# verify NAME FORM: the network on standard input, which holds itself to float64
+verify() {
+    local to=$place/$1
+    mkdir -p "$to"
+    cat >"$to/$1.mlp"
+    if MLP_SIMULATED_WHOLE=$2 MLPC=$build/mlpc gpu/simulated/mlpc.sh --exe --target=cpu --random-weights=1 \
+            -o "$to/program" "$to/$1.mlp" && "$to/program" --verify >"$to/said" 2>&1; then
+        echo "$1: 1 passed, 0 failed"
+    else
+        cat "$to/said"
+        echo "$1: 0 passed, 1 failed"
+        failed=1
+    fi
+}
+
+# Values between blocks go through memory.
+verify grid few <<'END'
+model grid {
     dtype f16;
     batch 3;
     input x: f16[4200];
@@ -55,17 +68,11 @@ model wide {
     output y = softmax(linear(h2, 88, "c"));
 }
 END
-    "$build/mlpc" --target=cuda --whole=few --random-weights=1 -o "$place/grid/source" "$place/grid/wide.mlp" &&
-        grep -q 'mlp_few_plan<.*, false>' "$place"/grid/source/*.cu || return 1
-    MLP_SIMULATED_WHOLE=few MLPC=$build/mlpc gpu/simulated/mlpc.sh --exe --target=cpu --random-weights=1 \
-        -o "$place/grid/wide" "$place/grid/wide.mlp" && "$place/grid/wide" --verify >"$place/grid/said" 2>&1
-}
-if grid; then
-    echo "grid: 1 passed, 0 failed"
-else
-    cat "$place"/grid/said
-    echo "grid: 0 passed, 1 failed"
-    failed=1
-fi
+"$build/mlpc" --target=cuda --whole=few --random-weights=1 -o "$place/grid/source" "$place/grid/grid.mlp" &&
+    grep -q 'mlp_few_plan<.*, false>' "$place"/grid/source/*.cu ||
+    { echo "grid: its values do not go through memory"; failed=1; }
+
+# A parameter that is a single number is staged in front of others.
+verify number rows < <(sed 's/batch/dtype f16; batch/' networks/number_and_bias.mlp)
 
 exit $failed
