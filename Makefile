@@ -32,11 +32,11 @@ PARSER    = $(B)/compiler/lex.c $(B)/compiler/lex.h $(B)/compiler/parse.c $(B)/c
 # Where the package installs the schema of ONNX's files, onnx.proto.
 ONNX      = /usr/include/onnx
 SCHEMA    = $(B)/compiler/onnx/onnx.pb-c.c $(B)/compiler/onnx/onnx.pb-c.h
-# The one format that the compiler reads and programs write.
-PLAN_FILE = $(patsubst %.c,$(B)/%.o,$(wildcard runtime/plan_file*.c))
+# What the compiler and programs have in common.
+SHARED    = $(patsubst %.c,$(B)/%.o,$(wildcard runtime/plan_file*.c) runtime/follow_links.c runtime/standard_files.c)
 COMPILER  = $(patsubst %.c,$(B)/%.o,$(wildcard compiler/*.c compiler/onnx/*.c)) $(B)/compiler/lex.o \
             $(B)/compiler/parse.o $(B)/compiler/onnx/onnx.pb-c.o
-PASSES    = $(filter-out $(B)/compiler/main.o,$(COMPILER)) $(PLAN_FILE)
+PASSES    = $(filter-out $(B)/compiler/main.o,$(COMPILER)) $(SHARED)
 RUNTIME   = $(patsubst %.c,$(B)/%.o,$(filter-out $(wildcard runtime/cuda*.c),$(wildcard runtime/*.c)))
 # What generated code includes, and the CUDA half, which is compiled together with it.
 SHIPPED   = $(addprefix $(B)/,$(wildcard runtime/mlp_*.h runtime/mlp_*.cuh runtime/cuda*.c runtime/cuda*.h) \
@@ -46,11 +46,11 @@ TOOLS     = $(addprefix $(B)/tests/,run_cases show_digits random_networks fail_c
 
 all: $(B)/mlpc $(B)/runtime/libmlprt.a $(SHIPPED)
 
-$(B)/mlpc: $(COMPILER) $(PLAN_FILE)
+$(B)/mlpc: $(COMPILER) $(SHARED)
 	$(call say,LINK)$(LINK) -o $@ $^ -ljansson -lprotobuf-c -lm
 
 # Needs none of its libraries where it runs: for the tests on a machine with a GPU.
-$(B)/mlpc-static: $(COMPILER) $(PLAN_FILE)
+$(B)/mlpc-static: $(COMPILER) $(SHARED)
 	$(call say,LINK)$(LINK) -static -o $@ $^ -ljansson -lprotobuf-c -lm
 
 $(B)/runtime/libmlprt.a: $(RUNTIME)

@@ -2,23 +2,58 @@
 
 #include <string.h>
 
-/* As make reads it, and gcc writes it: `$` doubled; blanks, `#` and `:` behind a backslash. A backslash stands for
- * itself, but where one of them follows. */
-static const char *escape(struct arena *arena, const char *path)
+/* Where a name stands in a rule. Whether it is the first of its kind counts, too: make takes a line or what follows the
+ * colon for an assignment where there is an equals sign in the first word. */
+enum role { AS_TARGET, AS_PREREQUISITE };
+
+/* As make reads it, and mostly gcc writes it: `$` doubled; blanks, `#` and `:` behind a backslash, as are `%` in targets
+ * and `|` in prerequisites. A backslash stands for itself, but where one of them follows. No backslash helps against an
+ * equals sign or a user's name behind `~`. */
+static const char *escape(struct arena *arena, const char *path, enum role role, bool first)
 {
-    char *out = arena_array(arena, 3 * strlen(path) + 1, 1), *to = out;
+    static const char equals[] = "$(subst ,=,)";
+    const char *special = role == AS_TARGET ? " \t#:%" : " \t#:|";
+    char *out = arena_array(arena, sizeof equals * strlen(path) + 3, 1), *to = out;
     size_t slashes = 0;             /* just before */
+    if (*path == '~')
+        to = stpcpy(to, "./");
     for (; *path; path++) {
-        if (strchr(" \t#:", *path)) {
+        if (strchr(special, *path)) {
             memset(to, '\\', slashes + 1);
             to += slashes + 1;
         } else if (*path == '$') {
             *to++ = '$';
         }
         slashes = *path == '\\' ? slashes + 1 : 0;
-        *to++ = *path;
+        if (*path == '=' && first)
+            to = stpcpy(to, equals);
+        else
+            *to++ = *path;
     }
     return out;
+}
+
+/* Whether make can be told this name at all; false after a message. */
+static bool can_say(struct diags *diags, const char *name, enum role role)
+{
+    const size_t length = strlen(name);
+    const char last = length ? name[length - 1] : '\0', *what = NULL;
+    if (strchr(name, '\n') || strchr(name, '\r'))
+        what = "a line break in it";
+    else if (strchr(name, ';'))
+        what = "a semicolon in it";
+    else if (strchr(" \t\\", last))
+        what = "a blank or a backslash at its end";
+    else if (role == AS_TARGET && strchr(name, '\t'))
+        what = "a tab in it for a target";
+    else if (role == AS_TARGET && last == '&')
+        what = "a '&' at its end";
+    else if (role == AS_PREREQUISITE && last == ')' && strchr(name, '('))
+        what = "parentheses at its end (they mean a member of an archive)";
+    if (what)
+        diag_command_line(diags, "no rule for make can name '%s': there is no way of writing a name with %s", name,
+                          what);
+    return !what;
 }
 
 /* What the rule is for, unless -MT or -MQ say otherwise: the program, the library, or the C source. */
@@ -30,31 +65,42 @@ static const char *default_target(const struct plan *plan, const struct options 
     return arena_format(plan->arena, options->mode == MODE_LIBRARY ? "%s/lib%s.a" : "%s/%s.c", folder, plan->prefix);
 }
 
-static const char *targets(const struct plan *plan, const struct options *options)
+/* NULL after a message. */
+static const char *targets(const struct plan *plan, const struct options *options, struct diags *diags)
 {
     struct arena *arena = plan->arena;
+    const struct depfile_target usual = {.name = default_target(plan, options), .quote = true};
+    const size_t told = options->depfile_targets.count;
     const char *text = NULL;
-    for (size_t i = 0; i < options->depfile_targets.count; i++) {
-        const struct depfile_target *target = &options->depfile_targets.at[i];
-        const char *name = target->quote ? escape(arena, target->name) : target->name;
+    for (size_t i = 0; i < told || !text; i++) {
+        const struct depfile_target *target = told ? &options->depfile_targets.at[i] : &usual;
+        if (target->quote && !can_say(diags, target->name, AS_TARGET))
+            return NULL;
+        const char *name = target->quote ? escape(arena, target->name, AS_TARGET, !text) : target->name;
         text = text ? arena_format(arena, "%s %s", text, name) : name;
     }
-    return text ? text : escape(arena, default_target(plan, options));
+    return text;
 }
 
-const char *depfile_rule(const struct depfile *depfile, const struct plan *plan, const struct options *options)
+const char *depfile_rule(const struct depfile *depfile, const struct plan *plan, const struct options *options,
+                         struct diags *diags)
 {
     struct arena *arena = plan->arena;
-    const char *rule = arena_format(arena, "%s:", targets(plan, options)), *phony = "";
+    const char *rule = targets(plan, options, diags), *phony = "";
     const char *const files[] = {depfile->spec, depfile->weights, depfile->plan};
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
-        const char *name = files[i] ? escape(arena, files[i]) : NULL;
-        if (name)
-            rule = arena_format(arena, "%s %s", rule, name);
-        if (name && files[i] != depfile->spec)
-            phony = arena_format(arena, "%s\n%s:\n", phony, name);
+    bool first = true;
+    rule = rule ? arena_format(arena, "%s:", rule) : NULL;
+    for (size_t i = 0; rule && i < sizeof files / sizeof *files; i++) {
+        if (!files[i])
+            continue;
+        if (!can_say(diags, files[i], AS_PREREQUISITE))
+            return NULL;
+        rule = arena_format(arena, "%s %s", rule, escape(arena, files[i], AS_PREREQUISITE, first));
+        if (files[i] != depfile->spec)
+            phony = arena_format(arena, "%s\n%s:\n", phony, escape(arena, files[i], AS_TARGET, true));
+        first = false;
     }
-    return arena_format(arena, "%s\n%s", rule, options->depfile_phony ? phony : "");
+    return rule ? arena_format(arena, "%s\n%s", rule, options->depfile_phony ? phony : "") : NULL;
 }
 
 const char *depfile_path(const struct plan *plan, const struct options *options)

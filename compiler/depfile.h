@@ -9,8 +9,10 @@ struct depfile {
     const char *spec, *weights, *plan;  /* paths; NULL: standard input, no file */
 };
 
-/* The rule, and where it goes: -MF's file; else, with -MD, beside the output with the ending .d; else NULL. */
-const char *depfile_rule(const struct depfile *depfile, const struct plan *plan, const struct options *options);
+/* The rule, or NULL after a message: make cannot be told every name. */
+const char *depfile_rule(const struct depfile *depfile, const struct plan *plan, const struct options *options,
+                         struct diags *diags);
+/* Where it goes: -MF's file; else, with -MD, beside the output with the ending .d; else NULL. */
 const char *depfile_path(const struct plan *plan, const struct options *options);
 
 #endif

@@ -13,6 +13,7 @@
 #include "locks.h"
 #include "memory_map.h"
 #include "onnx/import.h"
+#include "standard_files.h"
 #include "toolchain.h"
 
 /* ---- results ---- */
@@ -60,15 +61,19 @@ static bool make_results(const struct compilation *c, struct outputs *outputs)
 }
 
 /* The rule for make, if one is asked for, into a file. */
-static void add_depfile(const struct compilation *c, struct outputs *outputs)
+static bool add_depfile(const struct compilation *c, struct outputs *outputs)
 {
+    if (!c->options.depfile && !c->options.dependencies)
+        return true;
     struct depfile depfile = {.spec = strcmp(c->options.input, "-") ? c->options.input : NULL,
                               .weights = c->weights_path, .plan = c->options.plan};
-    const char *path = depfile_path(c->plan, &c->options), *rule = depfile_rule(&depfile, c->plan, &c->options);
-    if ((c->options.depfile || c->options.dependencies) && path)
+    const char *path = depfile_path(c->plan, &c->options);
+    const char *rule = depfile_rule(&depfile, c->plan, &c->options, c->diags);
+    if (rule && path)
         outputs_add(outputs, path, rule, strlen(rule));
-    else if (c->options.dependencies)
+    else if (rule)
         fputs(rule, stdout);
+    return rule;
 }
 
 static bool overwrites(struct diags *diags, const char *path, const char *input, const char *what)
@@ -153,9 +158,9 @@ static enum exit_status finish(struct compilation *c)
         return EXIT_NO_PLAN;
     if (c->options.mode == MODE_CHECK)
         return EXIT_DONE;
+    if (!add_depfile(c, &outputs))
+        return EXIT_COMMAND_LINE;
     bool made = c->options.dependencies || make_results(c, &outputs);
-    if (made)
-        add_depfile(c, &outputs);
     if (made && takes_place(c, &outputs)) {
         outputs_discard(&outputs);
         return EXIT_COMMAND_LINE;
@@ -231,6 +236,7 @@ static enum exit_status process_all(struct compilation *c)
 
 int main(int argc, char **argv)
 {
+    mlp_hold_standard_files();
     json_set_alloc_funcs(sure_malloc, free);
     if (argc > 1 && !strcmp(argv[1], "import"))
         return import_main(argc - 1, argv + 1);

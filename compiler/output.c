@@ -2,13 +2,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "follow_links.h"
 #include "leftovers.h"
 
 static bool failed(struct diags *diags, const char *what, const char *path)
@@ -22,7 +22,7 @@ static bool failed(struct diags *diags, const char *what, const char *path)
 
 void outputs_add(struct outputs *outputs, const char *path, const void *bytes, size_t size)
 {
-    struct output_file file = {.path = path, .bytes = bytes, .size = size};
+    struct output_file file = {.path = path, .bytes = bytes, .size = size, .fd = -1};
     VEC_PUSH(outputs->arena, &outputs->files, file);
 }
 
@@ -64,7 +64,7 @@ const char *output_aside(const struct outputs *outputs, const char *path)
 
 void outputs_add_made(struct outputs *outputs, const char *path, const char *aside)
 {
-    struct output_file file = {.path = path, .aside = aside};
+    struct output_file file = {.path = path, .aside = aside, .fd = -1};
     VEC_PUSH(outputs->arena, &outputs->files, file);
 }
 
@@ -90,33 +90,36 @@ static bool write_aside(const struct outputs *outputs, struct output_file *file)
     return write_and_close(outputs, fd, file, true);
 }
 
-/* Where a file will stand: behind the link, if the path is one. */
-static const char *follow(struct arena *arena, const char *path)
-{
-    char real[PATH_MAX];
-    return realpath(path, real) ? arena_copy(arena, real, strlen(real)) : path;
-}
-
-/* Writes aside what can be; a folder in the way, or a device in the place of a program, is found here, before anything
- * has changed. */
+/* Writes aside what can be, and opens what cannot; a folder in the way, or a device in the place of a program, is found
+ * here, before anything has changed. */
 static bool prepare(const struct outputs *outputs, struct output_file *file)
 {
     struct stat info;
-    file->path = follow(outputs->arena, file->path);
+    char *place = mlp_follow_links(file->path);
+    if (!place)
+        return failed(outputs->diags, "write", file->path);
+    file->path = arena_copy(outputs->arena, place, strlen(place));
+    free(place);
     bool exists = !stat(file->path, &info);
     file->direct = exists && !S_ISREG(info.st_mode);
     errno = exists && S_ISDIR(info.st_mode) ? EISDIR : EEXIST;
     if (file->direct && (S_ISDIR(info.st_mode) || file->aside))
         return failed(outputs->diags, "write", file->path);
+    if (file->direct && (file->fd = open(file->path, O_WRONLY | O_CLOEXEC)) < 0)
+        return failed(outputs->diags, "write", file->path);
     return file->direct || file->aside || write_aside(outputs, file);
+}
+
+/* Into a device or a pipe, before any file is in its place: what is written there cannot be taken back. */
+static bool write_direct(const struct outputs *outputs, struct output_file *file)
+{
+    const int fd = file->fd;
+    file->fd = -1;
+    return write_and_close(outputs, fd, file, false);
 }
 
 static bool put_in_place(const struct outputs *outputs, struct output_file *file)
 {
-    if (file->direct) {
-        int fd = open(file->path, O_WRONLY | O_CLOEXEC);
-        return fd < 0 ? failed(outputs->diags, "write", file->path) : write_and_close(outputs, fd, file, false);
-    }
     if (!renameat2(AT_FDCWD, file->aside, AT_FDCWD, file->path, RENAME_EXCHANGE)) {
         file->placed = PLACED_FOR_ANOTHER;
         return true;
@@ -140,8 +143,11 @@ static void take_back(const struct output_file *file)
 void outputs_discard(struct outputs *outputs)
 {
     for (size_t i = 0; i < outputs->files.count; i++) {
-        if (outputs->files.at[i].aside)
-            unlink(outputs->files.at[i].aside);
+        const struct output_file *file = &outputs->files.at[i];
+        if (file->aside)
+            unlink(file->aside);
+        if (file->fd >= 0)
+            close(file->fd);
     }
 }
 
@@ -151,7 +157,9 @@ bool outputs_commit(struct outputs *outputs)
     for (size_t i = 0; good && i < outputs->files.count; i++)
         good = prepare(outputs, &outputs->files.at[i]);
     for (size_t i = 0; good && i < outputs->files.count; i++)
-        good = put_in_place(outputs, &outputs->files.at[i]);
+        good = !outputs->files.at[i].direct || write_direct(outputs, &outputs->files.at[i]);
+    for (size_t i = 0; good && i < outputs->files.count; i++)
+        good = outputs->files.at[i].direct || put_in_place(outputs, &outputs->files.at[i]);
     for (size_t i = outputs->files.count; !good && i-- > 0;)
         take_back(&outputs->files.at[i]);
     outputs_discard(outputs);
@@ -193,7 +201,9 @@ bool output_folder(const struct outputs *outputs, const char *path)
         if (end && end != '/')
             continue;
         *c = '\0';
-        if (mkdir(copy, 0777) && errno != EEXIST)
+        if (!mkdir(copy, 0777))
+            leftover(copy);         /* goes again unless something comes into it */
+        else if (errno != EEXIST)
             return failed(outputs->diags, "make the folder", copy);
         if (!end)
             break;

@@ -20,6 +20,7 @@ struct output_file {
     const char *aside;              /* where it stands until it is committed, and then what was there before */
     enum placed placed;
     bool direct;                    /* it is no regular file: written to in its place */
+    int fd;                         /* then, while it is open; else -1 */
 };
 
 struct outputs {

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "standard_files.h"
+
 static const char *file_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -80,6 +82,7 @@ static int dispatch(const mlp_command *command)
 
 int mlp_program(int argc, char **argv, const mlp_model *model)
 {
+    mlp_hold_standard_files();
     mlp_command command = {.program = argc > 0 ? file_name(argv[0]) : model->name, .model = model};
     if (model->version != MLP_RUNTIME_VERSION)
         return mlp_complain(&command, MLP_EXIT_FAILED, "made for runtime %d, this is %d", model->version,

@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "follow_links.h"
+
 static int failed(mlp_staged_file *file)
 {
     snprintf(file->error, sizeof file->error, "%s", strerror(errno));
@@ -65,7 +67,7 @@ int mlp_staged_write(mlp_staged_file *file, const char *path, const void *head, 
 {
     struct stat info;
     int there = !stat(path, &info), descriptor;
-    *file = (mlp_staged_file){.path = there ? realpath(path, NULL) : strdup(path)};
+    *file = (mlp_staged_file){.path = mlp_follow_links(path)};
     if (!file->path)
         return failed(file);
     if (there && !S_ISREG(info.st_mode))

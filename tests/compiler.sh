@@ -341,6 +341,20 @@ check "a depfile into a pipe" bash -c '"$1" -M -MF /dev/fd/3 digits.mlp 3>&1 | g
 touch real.d && ln -s real.d link.d
 check "a depfile through a link" bash -c '"$1" -M -MF link.d digits.mlp && [ -L link.d ] && grep -q digits.safetensors real.d' - "$mlpc"
 
+ln -s not_yet.d ahead.d && ln -s nowhere/d astray.d && ln -s /proc/self/fd/1 closed.d && mkfifo fifo.d
+check "a depfile through a link to what is not there yet" bash -c '"$1" -M -MF ahead.d digits.mlp && [ -L ahead.d ] &&
+    grep -q digits.safetensors not_yet.d' - "$mlpc"
+# What cannot be written or taken back is found before any output is in its place: not even the folder is left.
+for depfile in /dev/full astray.d nowhere/d closed.d . fifo.d; do
+    timeout 2 "$mlpc" --target=cpu -o none -MD -MF $depfile digits.mlp >&- 2>&- <&-
+    got=$?
+    if [ $got = 3 ] || [ $depfile,$got = fifo.d,124 ]; then pass; else fail "-MF $depfile: exits with $got"; fi
+    check "-MF $depfile: no output" test ! -e none
+done
+check "a closed standard output is no file" test -L closed.d
+status "to a closed standard output" 3 bash -c '"$1" --dump=graph digits.mlp >&-' - "$mlpc"
+status "from a closed standard input" 3 bash -c '"$1" --check - <&-' - "$mlpc"
+
 # Names of headers and functions of C, and of the runtime.
 for name in assert stdint string math mlp_cpu mlp_runtime step_0 at_y features; do
     printf 'model %s { input x: f32[3]; output run = tanh(linear(x, 2, "a")); }\n' $name >named.mlp

@@ -45,6 +45,7 @@ status "-MP without -M" 2 "$mlpc" --target=cpu -MP -o sources digits.mlp
 # Each is the name of a spec, of weights and of a plan file. With the rule, make must find them, think that what was
 # made of them is up to date, and make it anew after each of them was touched. As a target, make must know the name.
 names=('a b' 'a$b' 'a#b' 'a:b' 'a\b' 'a\ b' 'a\\#b' 'a\\b' 'a\:b' 'two  blanks' "it's" 'a&b' '$(x)' '${x}$$')
+names+=('a=b' 'a := b' 'export a=b' 'a|b' 'a\|b' 'a%b' 'a\%b' $'a\tb' '~root')
 printf 'include rule\ngoal:\n\t@echo made\n\t@touch goal\n' >Makefile
 for name in "${names[@]}"; do
     cp digits.mlp "$name.mlp"
@@ -65,14 +66,43 @@ for name in "${names[@]}"; do
     else
         fail "make does not read '$name': $(cat rule; echo "$got")"
     fi
+    [[ $name = *$'\t'* ]] && continue                           # of which make makes no target
     "$mlpc" -M -MF target -MQ "$name" digits.mlp
     status "make knows the target '$name'" 0 make -f target -- "$name"
     says "make knows the target '$name'" "Nothing to be done for"
-    [[ $name = *:* || $name = *\\#* ]] && continue   # which gcc 12 leaves as they are
+    [[ $name = *[:=\|%~]* || $name = *\\#* ]] && continue      # which gcc 12 leaves as they are
     echo >"$name.c"
     gcc -MM -MF quoted -MQ "$name" "$name.c"
     "$mlpc" -M -MF ours -MQ "$name" --random-weights=1 "$name.mlp"
     check "'$name' as gcc writes it" cmp ours <(sed 's/\.c$/.mlp/' quoted)
+done
+
+# A target of such a name is made anew when what it depends on is newer.
+printf 'include rule\n%%:\n\t@echo made\n\t@touch "$@"\n' >target.mk
+for name in 'a=b' 'a|b' 'a%b' 'a b=c%'; do
+    "$mlpc" -M -MF rule -MQ "$name" digits.mlp
+    touch -d "1 hour ago" "./$name"
+    got=$(make -f target.mk -- "./$name" 2>&1; make -f target.mk -- "./$name" 2>&1)
+    if [[ $got = made*"is up to date." ]]; then pass; else fail "the target '$name': $(cat rule; echo "$got")"; fi
+done
+
+# Names that make has no way of writing: said, and nothing is made.
+# refused NAME OPTION...
+refused() {
+    local name=$1
+    shift
+    rm -rf none
+    status "a rule that names '$name'" 2 "$mlpc" --target=cpu -o none "$@"
+    says "a rule that names '$name'" 'no rule for make can name'
+    check "a rule that names '$name': nothing is made" test ! -e none
+}
+for name in $'line\nbreak' 'semi;colon' 'back\' 'blank ' 'member(1)'; do
+    cp digits.mlp "$name"
+    refused "$name" -MD "$name"
+    [ "$name" = 'member(1)' ] || refused "$name" -MD -MQ "$name" digits.mlp
+done
+for name in 'all&' $'a\tb'; do
+    refused "$name" -MD -MQ "$name" digits.mlp
 done
 
 # A file that is gone: without -MP make stops.
