@@ -119,6 +119,12 @@ check "no other output" test "$(grep -c output "$scratch/here/one.mlp")" = 1
 status "no such output" 1 import --output=nowhere $own/columns/model.onnx
 says "no such output" "it has no output 'nowhere'"
 status "no such input" 1 import --bind=nowhere=$x $own/columns/model.onnx
+# A file that is not there is said once, and is nothing that the model or an array has wrong.
+for option in --bind=x=no.npy --check-with=no.npy=$y --check-with=$x=no.npy; do
+    status "$option" 3 import $option $own/vector/model.onnx
+    check "$option is said once" test "$(grep -v '^compil' "$scratch/said")" = \
+        "mlpc: error: cannot read 'no.npy': No such file or directory"
+done
 status "no model" 2 import
 status "two models" 2 import $own/tied/model.onnx $own/layers/model.onnx
 status "an unknown option" 2 import --nonsense $own/tied/model.onnx

@@ -91,6 +91,7 @@ struct model {
     struct map *by_name;            /* values */
     VEC(struct mapping) files;      /* of external data */
     VEC(struct refusal) refusals;
+    bool failed;                    /* a file cannot be read, which has been said */
     double work;                    /* multiplications spent on computed constants */
     size_t budget;                  /* bytes that may still be allocated for computed constants */
 };

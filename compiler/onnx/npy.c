@@ -101,8 +101,8 @@ struct constant *npy_constant(struct arena *arena, const char *path, const char 
     size_t size;
     const char *bytes = input_read(arena, NULL, path, &size);
     constant->name = name;
-    *message = bytes ? parse(constant, bytes, size, arena) : "cannot be read";
-    return *message ? NULL : constant;
+    *message = bytes ? parse(constant, bytes, size, arena) : NULL;
+    return bytes && !*message ? constant : NULL;
 }
 
 static const char *type_text(enum element type)

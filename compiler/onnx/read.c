@@ -162,7 +162,9 @@ static struct constant *bound(struct model *model, const struct read_request *re
         binding->used = true;
         const char *message;
         struct constant *constant = npy_constant(model->arena, binding->path, name, &message);
-        if (!constant)
+        if (!constant && !message)
+            model->failed = true;
+        else if (!constant)
             model_refuse(model, NULL, "the value for %s, '%s', %s", quote(model->arena, name), binding->path, message);
         return constant;
     }
@@ -407,7 +409,7 @@ static void build(struct model *model, const Onnx__ModelProto *proto, const stru
         if (!request->bindings[i].used)
             model_refuse(model, NULL, "it has no input %s", quote(model->arena, request->bindings[i].name));
     }
-    if (model->refusals.count)
+    if (model->failed || model->refusals.count)
         return;
     mark_needed(model);
     sort_nodes(model, nodes, graph->n_node);
@@ -428,5 +430,7 @@ enum exit_status read_model(const struct read_request *request, struct model *mo
     if (status != EXIT_DONE)
         return status;
     build(model, proto, request);
+    if (model->failed)
+        return EXIT_ENVIRONMENT;
     return model->refusals.count ? EXIT_USER : EXIT_DONE;
 }

@@ -75,8 +75,11 @@ static int find_output(const struct try *try, const char *name)
     return -1;
 }
 
+/* `what` is NULL where a file cannot be read, which has been said. */
 static enum exit_status wrong(const char *path, const char *what)
 {
+    if (!what)
+        return EXIT_ENVIRONMENT;
     fprintf(stderr, "mlpc: error: '%s' %s\n", path, what);
     return EXIT_USER;
 }
@@ -178,8 +181,8 @@ static enum exit_status compare_all(const struct try *try, const struct arrays *
 {
     enum exit_status status = EXIT_DONE;
     for (size_t i = 0; i < try->model->outputs.count; i++) {
-        if (arrays->outputs[i] && compare(try, i, arrays->outputs[i]) != EXIT_DONE)
-            status = EXIT_USER;
+        enum exit_status one = arrays->outputs[i] ? compare(try, i, arrays->outputs[i]) : EXIT_DONE;
+        status = one > status ? one : status;
     }
     return status;
 }
