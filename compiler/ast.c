@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "utf8.h"
+
 /* ---- Names ---- */
 
 static uint64_t hash_name(const char *text, size_t length)
@@ -134,14 +136,9 @@ static void dump_expr(const struct expr *expr, FILE *to);
 
 static void dump_escaped(const char *text, size_t length, FILE *to)
 {
-    for (size_t i = 0; i < length; i++) {
+    char spelt[UTF8_SPELT + 1];
+    for (size_t i = 0, used = 1; i < length; i += used, used = 1) {
         switch (text[i]) {
-        case '\n':
-            fputs("\\n", to);
-            break;
-        case '\t':
-            fputs("\\t", to);
-            break;
         case '"':
         case '\\':
             fprintf(to, "\\%c", text[i]);
@@ -151,7 +148,7 @@ static void dump_escaped(const char *text, size_t length, FILE *to)
             fprintf(to, "%c%c", text[i], text[i]);
             break;
         default:
-            fputc(text[i], to);
+            fwrite(spelt, 1, utf8_spell(text + i, length - i, spelt, &used), to);
         }
     }
 }

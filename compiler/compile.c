@@ -14,6 +14,7 @@
 #include "lower.h"
 #include "memory_map.h"
 #include "simplify.h"
+#include "utf8.h"
 
 static const char *base_name(const char *path)
 {
@@ -88,7 +89,7 @@ static bool back_end(struct compilation *c)
 {
     struct plan_request request = {.target = c->options.target,
                                    .spec_checksum = checksum(c->source.text, c->source.length)};
-    request.spec = strcmp(c->options.input, "-") ? base_name(c->options.input) : c->source.path;
+    request.spec = utf8_printable(c->arena, strcmp(c->options.input, "-") ? base_name(c->options.input) : c->source.path);
     c->plan = plan_make(c->graph, c->fusion, &c->source, &request, c->diags);
     if (c->plan) {
         c->plan->locked = c->options.locked;

@@ -14,7 +14,7 @@ static void print_escaped(const char *text, FILE *to)
         uint32_t character;
         size_t length = utf8_decode(text, left, &character);
         used = length ? length : 1;
-        if (!length || character < ' ' || character == 0x7f)
+        if (!length || utf8_cells(character) < 0)
             fputc('?', to);
         else if (*text == '"' || *text == '\\')
             fprintf(to, "\\%c", *text);

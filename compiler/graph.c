@@ -5,6 +5,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "utf8.h"
+
 const struct op_info op_info[OP_COUNT] = {
 #define OP(name, text, kind, operands, attributes) {text, #name, KIND_##kind, operands, attributes},
 #include "ops.def"
@@ -218,7 +220,9 @@ static const char *param_kind_text[] = {
 static void param_dump(const struct param *param, FILE *to)
 {
     if (param->kind == PARAM_SOURCE) {
-        fprintf(to, "\"%s\"", param->tensor);
+        fputs("\"", to);
+        utf8_print(to, param->tensor);
+        fputs("\"", to);
         return;
     }
     fprintf(to, "%s(", param_kind_text[param->kind]);

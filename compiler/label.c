@@ -17,7 +17,7 @@ const char *label_param(struct arena *arena, const struct param *param)
 {
     switch (param->kind) {
     case PARAM_SOURCE:
-        return shorten(arena, param->tensor);
+        return utf8_printable(arena, shorten(arena, param->tensor));
     case PARAM_ZERO:
         return "zeros";
     case PARAM_STACK_ROWS:

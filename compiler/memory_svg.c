@@ -26,11 +26,11 @@ struct canvas {
 
 /* ---- Text ---- */
 
-/* Characters that XML does not admit become a mark that says so. */
+/* Characters that XML does not admit, or that steer a line of text, become a mark that says so. */
 static void print_character(uint32_t character, const char *text, size_t length, FILE *to)
 {
     static const char *const escapes[] = {['&'] = "&amp;", ['<'] = "&lt;", ['>'] = "&gt;", ['"'] = "&quot;"};
-    if (!length || character < 0x20 || character == 0x7f || character == 0xfffe || character == 0xffff)
+    if (!length || utf8_cells(character) < 0)
         fputs("&#xfffd;", to);
     else if (character < sizeof escapes / sizeof *escapes && escapes[character])
         fputs(escapes[character], to);

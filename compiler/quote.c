@@ -1,8 +1,9 @@
 #include "quote.h"
 
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
+
+#include "utf8.h"
 
 enum { LONGEST = 120, HEAD = 60, TAIL = 40 };   /* bytes */
 
@@ -23,24 +24,7 @@ static const char *shorten(struct arena *arena, const char *text)
     return arena_format(arena, "%.*s...%s", (int)head, text, text + tail);
 }
 
-static bool is_control(char byte)
-{
-    return (unsigned char)byte < 0x20 || byte == 0x7f;
-}
-
 const char *quote(struct arena *arena, const char *text)
 {
-    text = shorten(arena, text);
-    char *quoted = arena_array(arena, 4 * strlen(text) + 3, 1), *end = quoted;
-    *end++ = '\'';
-    for (; *text; text++) {
-        if (*text == '\n' || *text == '\t')
-            end += sprintf(end, "\\%c", *text == '\n' ? 'n' : 't');
-        else if (is_control(*text))
-            end += sprintf(end, "\\x%02x", (unsigned char)*text);
-        else
-            *end++ = *text;
-    }
-    *end = '\'';
-    return quoted;
+    return arena_format(arena, "'%s'", utf8_printable(arena, shorten(arena, text)));
 }

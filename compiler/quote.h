@@ -4,7 +4,7 @@
 
 #include "arena.h"
 
-/* 'fc.weight'. Control characters become \n, \t or \xHH; a very long name loses its middle. */
+/* 'fc.weight'. What could steer a terminal is spelt out (utf8.h); a very long name loses its middle. */
 const char *quote(struct arena *arena, const char *text);
 
 #endif

@@ -39,8 +39,8 @@ static const struct {
     {0x1100, 0x115f, 2},    {0x1ab0, 0x1aff, 0},    {0x200b, 0x200f, -1},   {0x2028, 0x202e, -1},
     {0x2060, 0x206f, -1},   {0x20d0, 0x20ff, 0},    {0x2e80, 0x303e, 2},    {0x3041, 0xa4cf, 2},
     {0xac00, 0xd7a3, 2},    {0xf900, 0xfaff, 2},    {0xfe00, 0xfe0f, 0},    {0xfe30, 0xfe6f, 2},
-    {0xfeff, 0xfeff, -1},   {0xff00, 0xff60, 2},    {0xffe0, 0xffe6, 2},    {0x1f300, 0x1faff, 2},
-    {0x20000, 0x3fffd, 2},  {0xe0000, 0xe0fff, -1},
+    {0xfeff, 0xfeff, -1},   {0xff00, 0xff60, 2},    {0xffe0, 0xffe6, 2},    {0xfff9, 0xfffb, -1},
+    {0xfffe, 0xffff, -1},   {0x1f300, 0x1faff, 2},  {0x20000, 0x3fffd, 2},  {0xe0000, 0xe0fff, -1},
 };
 
 int utf8_cells(uint32_t character)
@@ -59,21 +59,36 @@ size_t utf8_cut(const char *text, size_t length)
     return length;
 }
 
+size_t utf8_spell(const char *text, size_t left, char to[UTF8_SPELT + 1], size_t *used)
+{
+    uint32_t character;
+    size_t length = utf8_decode(text, left, &character);
+    *used = length ? length : 1;
+    if (length && utf8_cells(character) >= 0) {
+        memcpy(to, text, length);
+        return length;
+    }
+    if (*text == '\n' || *text == '\t')
+        return (size_t)sprintf(to, "\\%c", *text == '\n' ? 'n' : 't');
+    for (size_t i = 0; i < *used; i++)
+        sprintf(to + 4 * i, "\\x%02x", (unsigned char)text[i]);
+    return 4 * *used;
+}
+
 void utf8_print(FILE *to, const char *text)
 {
+    char spelt[UTF8_SPELT + 1];
+    for (size_t left = strlen(text), used; left; text += used, left -= used)
+        fwrite(spelt, 1, utf8_spell(text, left, spelt, &used), to);
+}
+
+const char *utf8_printable(struct arena *arena, const char *text)
+{
+    char *out = arena_array(arena, 4 * strlen(text) + 1, 1), *to = out, spelt[UTF8_SPELT + 1];
     for (size_t left = strlen(text), used; left; text += used, left -= used) {
-        uint32_t character;
-        used = utf8_decode(text, left, &character);
-        if (used && utf8_cells(character) >= 0) {
-            fwrite(text, 1, used, to);
-        } else if (*text == '\n') {
-            fputs("\\n", to);
-        } else if (*text == '\t') {
-            fputs("\\t", to);
-        } else {
-            used = used ? used : 1;
-            for (size_t i = 0; i < used; i++)
-                fprintf(to, "\\x%02x", (unsigned char)text[i]);
-        }
+        size_t length = utf8_spell(text, left, spelt, &used);
+        memcpy(to, spelt, length);
+        to += length;
     }
+    return out;
 }

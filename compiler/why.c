@@ -4,6 +4,7 @@
 
 #include "label.h"
 #include "quote.h"
+#include "utf8.h"
 
 enum { MOST_NAMED = 4 };
 
@@ -11,7 +12,7 @@ const char *why_place(const struct why *why, struct span span)
 {
     int line, column;
     source_position(why->source, span.begin, &line, &column);
-    return arena_format(why->arena, "%s:%d", why->source->path, line);
+    return arena_format(why->arena, "%s:%d", utf8_printable(why->arena, why->source->path), line);
 }
 
 static const struct node *node_at(const struct why *why, int index)

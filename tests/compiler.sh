@@ -54,6 +54,26 @@ check "--dot" "$mlpc" --dot digits.mlp
 says "--dot" 'digraph'
 check "--explain" "$mlpc" --target=cpu --explain --threads=4 digits.mlp
 says "--explain" 'on 4 cores with AVX2'
+# What could steer a terminal, in a layer's name and in the spec's, is spelt out wherever names are shown.
+steering=$'a\e[31m\a\x7f\xc2\x9b\xe2\x80\xae\xef\xbf\xbe\xef\xbf\xbfz'
+spelt='a\\x1b\[31m\\x07\\x7f\\xc2\\x9b\\xe2\\x80\\xae\\xef\\xbf\\xbe\\xef\\xbf\\xbfz'
+echo "model m { input x: f32[4]; output y = softmax(linear(x, 3, \"$steering\")); }" >"$steering.mlp"
+# steers_nothing NAME: what was said last is printable ASCII
+steers_nothing() {
+    if LC_ALL=C grep -q '[^ -~]' "$scratch/said"; then fail "$1: $(cat -v "$scratch/said")"; else pass; fi
+}
+for what in --dump=ast --dump=graph --dump=plan --dump=memory --dot --memory --memory=svg --explain; do
+    status "$what of a name that steers" 0 "$mlpc" --target=cpu --random-weights=1 $what "$steering.mlp"
+    [[ $what != --dump=[ag]* && $what != --explain ]] || says "$what of a name that steers" "$spelt"
+    steers_nothing "$what of a name that steers"
+done
+check "sources of a name that steers" "$mlpc" --target=cpu --random-weights=1 -o steering "$steering.mlp"
+check "what a program will show steers nothing" \
+    bash -c '! LC_ALL=C grep -qE "[^ -~]|\\\\(0[0-3]|177|[23])" steering/m.c'
+printf '\44\0\0\0\0\0\0\0{"\\u001b[31.weight":{"dtype":"F32"}}' >steering.safetensors
+status "weights with a name that steers" 1 "$mlpc" --target=cpu --check --weights=steering.safetensors "$steering.mlp"
+says "weights with a name that steers" "tensor '\\\\x1b\[31.weight'"
+steers_nothing "weights with a name that steers"
 check "--floor" "$mlpc" --explain --floor a100 digits.mlp
 says "--floor" 'on one NVIDIA A100 (80 GB, SXM)'
 check "--floor of one's own" "$mlpc" --target=cpu --explain --floor=20,50 digits.mlp

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "../quote.h"
+#include "../utf8.h"
 
 bool model_refuse(struct model *model, const struct onnx_node *node, const char *format, ...)
 {
@@ -33,11 +34,9 @@ void model_print_refusals(const struct model *model)
 {
     for (size_t i = 0; i < model->refusals.count; i++) {
         const struct refusal *refusal = &model->refusals.at[i];
-        if (refusal->node)
-            fprintf(stderr, "%s: error: %s: %s\n", model->path, node_text(model->arena, refusal->node),
-                    refusal->reason);
-        else
-            fprintf(stderr, "%s: error: %s\n", model->path, refusal->reason);
+        const char *where = refusal->node ? arena_format(model->arena, "%s: ", node_text(model->arena, refusal->node)) : "";
+        utf8_print(stderr, arena_format(model->arena, "%s: error: %s%s", model->path, where, refusal->reason));
+        fputs("\n", stderr);
     }
 }
 

@@ -18,7 +18,8 @@ static void test_quote(void **state)
     } names[] = {
         {"fc.weight", "'fc.weight'"}, {"", "''"},           {"a b%s\"'\\", "'a b%s\"'\\'"},
         {"tab\tnew\nline", "'tab\\tnew\\nline'"},           {"\x1b[0m\x7f\r", "'\\x1b[0m\\x7f\\x0d'"},
-        {"权重é", "'权重é'"},
+        {"权重é", "'权重é'"},              {"\xc2\x9b\xe2\x80\xae", "'\\xc2\\x9b\\xe2\\x80\\xae'"},
+        {"\xff\xc3", "'\\xff\\xc3'"},     {"\xef\xbf\xbe", "'\\xef\\xbf\\xbe'"},
     };
     struct arena *arena = arena_new();
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
