@@ -1,5 +1,4 @@
 /* What the command line asks for, and what becomes of its result. */
-#include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdlib.h>
@@ -138,17 +137,6 @@ static bool check_budget(const struct compilation *c)
     return false;
 }
 
-/* Whether all that went there has arrived; says so where it has not. */
-static bool stdout_written(void)
-{
-    errno = 0;
-    if (!fflush(stdout) && !ferror(stdout))
-        return true;
-    fprintf(stderr, "mlpc: error: standard output cannot be written%s%s\n", errno ? ": " : "",
-            errno ? strerror(errno) : "");
-    return false;
-}
-
 static enum exit_status finish(struct compilation *c)
 {
     struct outputs outputs = {.arena = c->arena, .diags = c->diags};
@@ -165,7 +153,7 @@ static enum exit_status finish(struct compilation *c)
         outputs_discard(&outputs);
         return EXIT_COMMAND_LINE;
     }
-    if (!made || !outputs_commit(&outputs) || !stdout_written())
+    if (!made || !outputs_commit(&outputs) || !output_printed(c->diags))
         return EXIT_ENVIRONMENT;
     return EXIT_DONE;
 }
@@ -193,7 +181,7 @@ static enum exit_status format(struct compilation *c)
         printf("%s\n", c->source.path);
     else if (differs)
         outputs_add(&outputs, c->options.input, text, length);
-    if (!outputs_commit(&outputs) || !stdout_written())
+    if (!outputs_commit(&outputs) || !output_printed(c->diags))
         return EXIT_ENVIRONMENT;
     return differs && c->options.format == FORMAT_CHECK ? EXIT_USER : EXIT_DONE;
 }
@@ -207,10 +195,12 @@ static enum exit_status compile(struct compilation *c)
     enum exit_status status = done ? compile_forms(c) : diags_status(c->diags);
     if (!done || status != EXIT_DONE)
         return status;
+    if (ferror(stderr))
+        return EXIT_ENVIRONMENT;    /* a warning that nobody sees */
     if (c->options.mode != MODE_DUMP)
         return finish(c);
     compile_dump(c, stdout);
-    return stdout_written() ? EXIT_DONE : EXIT_ENVIRONMENT;
+    return output_printed(c->diags) ? EXIT_DONE : EXIT_ENVIRONMENT;
 }
 
 static enum exit_status process(struct compilation *c)
@@ -234,12 +224,8 @@ static enum exit_status process_all(struct compilation *c)
     return worst;
 }
 
-int main(int argc, char **argv)
+static enum exit_status compile_main(int argc, char **argv)
 {
-    mlp_hold_standard_files();
-    json_set_alloc_funcs(sure_malloc, free);
-    if (argc > 1 && !strcmp(argv[1], "import"))
-        return import_main(argc - 1, argv + 1);
     struct compilation compilation = {.arena = arena_new()};
     bool done;
     enum exit_status status = options_parse(compilation.arena, argc, argv, &compilation.options, &done);
@@ -248,5 +234,16 @@ int main(int argc, char **argv)
     if (compilation.weights)
         weights_close(compilation.weights);
     arena_free(compilation.arena);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    mlp_hold_standard_files();
+    json_set_alloc_funcs(sure_malloc, free);
+    const bool imports = argc > 1 && !strcmp(argv[1], "import");
+    enum exit_status status = imports ? import_main(argc - 1, argv + 1) : compile_main(argc, argv);
+    if (status == EXIT_DONE && (!output_printed(NULL) || ferror(stderr)))
+        status = EXIT_ENVIRONMENT;
     return (int)status;
 }

@@ -489,7 +489,7 @@ enum exit_status options_parse(struct arena *arena, int argc, char **argv, struc
                 fputs(help, stdout);
             else
                 puts("mlpc " MLPC_VERSION);
-            return fflush(stdout) ? EXIT_ENVIRONMENT : EXIT_DONE;
+            return EXIT_DONE;
         }
     }
     for (int i = 1; i < argc; i++) {

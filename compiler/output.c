@@ -20,6 +20,19 @@ static bool failed(struct diags *diags, const char *what, const char *path)
     return false;
 }
 
+bool output_printed(struct diags *diags)
+{
+    errno = 0;
+    if (!fflush(stdout) && !ferror(stdout))
+        return true;
+    const char *reason = errno ? strerror(errno) : "an earlier write failed";
+    if (diags)
+        diag_environment(diags, NULL, "standard output cannot be written: %s", reason);
+    else
+        fprintf(stderr, "mlpc: error: standard output cannot be written: %s\n", reason);
+    return false;
+}
+
 void outputs_add(struct outputs *outputs, const char *path, const void *bytes, size_t size)
 {
     struct output_file file = {.path = path, .bytes = bytes, .size = size, .fd = -1};

@@ -49,6 +49,9 @@ bool output_same_place(struct arena *arena, const char *a, const char *b);
 /* Makes a folder, and those above it, where there are none; false after a message. */
 bool output_folder(const struct outputs *outputs, const char *path);
 
+/* Whether all that was printed on standard output has arrived there; false after a message. */
+bool output_printed(struct diags *diags);
+
 /* Reads a whole file ("-": standard input) of up to 256 MiB; NULL after a message. A NUL follows the last byte. */
 char *input_read(struct arena *arena, struct diags *diags, const char *path, size_t *length);
 

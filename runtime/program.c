@@ -92,6 +92,8 @@ int mlp_program(int argc, char **argv, const mlp_model *model)
         code = dispatch(&command);
     if (fflush(stdout) || ferror(stdout))
         code = mlp_complain(&command, MLP_EXIT_FAILED, "standard output cannot be written");
+    if (code == MLP_EXIT_DONE && ferror(stderr))
+        code = MLP_EXIT_FAILED;     /* a note that nobody sees */
     free(command.inputs);
     free(command.outputs);
     return code;

@@ -306,6 +306,23 @@ for what in --explain --dot --memory --dump=ast --format; do
     status "$what on a full disk" 3 bash -c '"$1" "$2" "${@:3}" digits.mlp >/dev/full' - "$mlpc" "$what" --target=cpu
     says "$what on a full disk" 'standard output cannot be written'
 done
+for what in --help --version "import --help"; do
+    status "$what on a full disk" 3 bash -c '"$1" $2 >/dev/full' - "$mlpc" "$what"
+    says "$what on a full disk" 'standard output cannot be written'
+done
+status "SARIF beside a full disk" 3 bash -c '"$1" --dump=graph --diagnostics-format=sarif digits.mlp >/dev/full' - "$mlpc"
+says "SARIF beside a full disk" '"exitCode": 3'
+check "SARIF beside a full disk is nothing else" test "$(head -c 1 "$scratch/said")" = "{"
+# Messages that cannot be written: a warning is nothing to lose, and an error stays one.
+echo "model m { input x: f32[4]; input z: f32[2]; output y = x * 2; }" >warns.mlp
+for form in text sarif; do
+    for to in '2>/dev/full' '2>&-'; do
+        status "a warning as $form $to" 3 bash -c '"$1" --target=cpu -o "lost$2" --diagnostics-format=$2 warns.mlp '"$to" \
+            - "$mlpc" $form
+        status "an error as $form $to" 1 bash -c 'echo x | "$1" --check --diagnostics-format=$2 - '"$to" - "$mlpc" $form
+    done
+done
+check "no output beside a warning that is lost" test ! -e losttext
 # What takes long is said on a terminal, which `script` makes, and nowhere else.
 if command -v script >/dev/null; then
     script -qec "env CC='${CC:-gcc}' '$mlpc' --exe --target=cpu -o slow digits.mlp 2>&1" "$scratch/said" >/dev/null

@@ -104,7 +104,7 @@ static enum exit_status run(struct import *import)
     return status == EXIT_DONE ? write_files(import) : status;
 }
 
-int import_main(int argc, char **argv)
+enum exit_status import_main(int argc, char **argv)
 {
     struct import import = {.arena = arena_new()};
     bool done;
@@ -115,5 +115,5 @@ int import_main(int argc, char **argv)
     model_print_refusals(&import.model);
     external_close(&import.model);
     arena_free(import.arena);
-    return (int)status;
+    return status;
 }

@@ -2,7 +2,9 @@
 #ifndef MLPC_ONNX_IMPORT_H
 #define MLPC_ONNX_IMPORT_H
 
+#include "../arena.h"
+
 /* The arguments behind `mlpc`; returns an exit status. */
-int import_main(int argc, char **argv);
+enum exit_status import_main(int argc, char **argv);
 
 #endif

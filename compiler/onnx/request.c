@@ -160,7 +160,7 @@ enum exit_status request_parse(int argc, char **argv, struct request *request, b
         if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
             *done = true;
             fputs(help, stdout);
-            return fflush(stdout) ? EXIT_ENVIRONMENT : EXIT_DONE;
+            return EXIT_DONE;
         }
     }
     for (int i = 1; i < argc; i++) {
