@@ -239,7 +239,11 @@ static void fail_slice(struct lowering *lowering, int of, int64_t begin, int64_t
         return;
     const char *text = node_text(lowering, of);
     int64_t width = graph_node(lowering->graph, of)->width;
-    if (begin >= end)
+    const int64_t first = begin < 0 ? begin + width : begin, last = end < 0 ? end + width : end;
+    if ((begin < 0 || end < 0) && first >= 0 && first < last && last <= width)
+        diag_error(lowering->diags, DIAG_BAD_SLICE, span, "columns count from 0, and not from the end: [%" PRId64 ":%"
+                   PRId64 "] of %s is [%" PRId64 ":%" PRId64 "] here", begin, end, text, first, last);
+    else if (begin >= end)
         diag_error(lowering->diags, DIAG_BAD_SLICE, span, "the slice [%" PRId64 ":%" PRId64 "] of %s holds no column",
                    begin, end, text);
     else

@@ -76,6 +76,7 @@ static const struct { const char *names, *advice; } elsewhere[] = {
     {"div divide", "write a / b"},
     {"neg negative", "write -x"},
     {"pow square", "write x * x"},
+    {"normalize", "write x / maximum(sqrt(dot(x, x)), 1e-12)"},
     {"rsqrt", "write 1 / sqrt(x)"},
     {"reciprocal", "write 1 / x"},
     {"matmul mm bmm einsum", "write linear for weights, dot(a, b) for two rows"},

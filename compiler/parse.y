@@ -32,10 +32,14 @@ YY_DECL;
 
 /* A scanner of the whole source, behind its byte order mark; false after a message. */
 bool parser_scanner(struct parser *parser, const struct source *source, void **scanner);
+
+/* Whether names are made of it. */
+bool parser_names(char byte);
 }
 
 %code {
 #include <assert.h>
+#include <ctype.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -483,6 +487,7 @@ static const struct {
     {YYSYMBOL_DTYPE, YYSYMBOL_REPEAT, 0, "'dtype' stands in the model, not in a block or a repeat"},
     {YYSYMBOL_WEIGHTS, YYSYMBOL_REPEAT, 0, "'weights' stands in the model, not in a block or a repeat"},
     {YYSYMBOL_BUDGET, YYSYMBOL_REPEAT, 0, "'budget' stands in the model, not in a block or a repeat"},
+    {YYSYMBOL_RETURN, YYSYMBOL_INPUT, 0, "a model has no 'return', it has outputs: output y = ...;"},
     {YYSYMBOL_RETURN, YYSYMBOL_REPEAT, 0, "'return' stands at the end of a block"},
     {YYSYMBOL_TRUE, YYSYMBOL_NUMBER, 0, "'true' is an argument of functions only"},
     {YYSYMBOL_FALSE, YYSYMBOL_NUMBER, 0, "'false' is an argument of functions only"},
@@ -627,6 +632,47 @@ static bool report_misspelt(struct parser *parser, yysymbol_kind_t found, struct
            report_keyword(parser, parser->statement_span, of_statements);
 }
 
+bool parser_names(char byte)
+{
+    return isalnum((unsigned char)byte) || byte == '_';
+}
+
+/* "model my-net {": the name behind the word that begins the statement, up to the '-', and what follows it. */
+static bool report_dash(struct parser *parser, yysymbol_kind_t found, struct span span,
+                        const struct expectation *expected)
+{
+    const char *source = parser->spec->source->text;
+    const int in = parser->statement;
+    struct span name = {parser->statement_span.end, span.begin};
+    name.begin += (uint32_t)strspn(source + name.begin, " \t");
+    if (found != YYSYMBOL_MINUS || expected->can[YYSYMBOL_MINUS] || !parser_names(source[span.end]) ||
+        (in != TOKEN_MODEL && in != TOKEN_BLOCK && in != TOKEN_INPUT && in != TOKEN_OUTPUT))
+        return false;
+    for (uint32_t i = name.begin; i < name.end; i++) {
+        if (!parser_names(source[i]))
+            return false;
+    }
+    while (parser_names(source[name.end]) || source[name.end] == '-')
+        name.end++;
+    char *mended = arena_copy(ARENA, source + name.begin, name.end - name.begin);
+    for (char *c = mended; *c; c++)
+        *c = *c == '-' ? '_' : *c;
+    diag_error(parser->diags, DIAG_SYNTAX, name, "names are made of A-Z, a-z, 0-9 and _: %s", mended);
+    if (in == TOKEN_MODEL)          /* which nothing else names */
+        diag_fix(parser->diags, name, "%s", mended);
+    return true;
+}
+
+/* "budget 1 MiB;" */
+static bool report_budget(struct parser *parser, yysymbol_kind_t found)
+{
+    if ((found != YYSYMBOL_NUMBER && found != YYSYMBOL_NAME) || parser->statement != TOKEN_NAME ||
+        parser->last_end != parser->statement_span.end || !diag_reads(parser->diags, parser->statement_span, "budget"))
+        return false;
+    diag_error(parser->diags, DIAG_SYNTAX, parser->statement_span, "%s", a_budget);
+    return true;
+}
+
 /* The one token that could come here, or a parenthesis that the end of the statement leaves open; else
  * YYSYMBOL_YYEMPTY. */
 static yysymbol_kind_t find_missing(yysymbol_kind_t found, const struct expectation *expected)
@@ -654,7 +700,8 @@ static int yyreport_syntax_error(const yypcontext_t *context, struct parser *par
     const char *why = is_misused(parser, symbol, span, &expected) ? ": the word is reserved" : "";
     bool closes = expected.of[YYSYMBOL_SEMICOLON] || expected.of[YYSYMBOL_CLOSE_PAREN] ||
                   expected.of[YYSYMBOL_CLOSE_BRACKET];
-    if (report_misspelt(parser, symbol, span, &expected))
+    if (report_dash(parser, symbol, span, &expected) || report_budget(parser, symbol) ||
+        report_misspelt(parser, symbol, span, &expected))
         return 0;
     if (closes && !expected.phrase_count && !hint)      /* what is missing belongs behind the token before */
         span = (struct span){parser->last_end, parser->last_end};

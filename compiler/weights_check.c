@@ -249,7 +249,9 @@ static const char *misfit_text(struct arena *arena, const struct param *source, 
     case MISFIT_ROWS:
         return arena_format(arena, "; it gives %" PRId64 " columns", size_found(source, tensor, misfit));
     case MISFIT_COLUMNS:
-        return arena_format(arena, "; it is for %" PRId64 " columns", size_found(source, tensor, misfit));
+        return arena_format(arena, "; it is for %" PRId64 " columns%s", size_found(source, tensor, misfit),
+                            source->operand ? arena_format(arena, ", and %s has %" PRId64, source->operand,
+                                                           source->operand_width) : "");
     case MISFIT_OTHER:
         break;
     }
