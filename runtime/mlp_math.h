@@ -33,10 +33,10 @@ MLP_INLINE mlp_lanes mlp_minus_abs(mlp_lanes x)
     return (mlp_lanes)((mlp_lane_bits)x | MLP_SIGN);
 }
 
-/* x with the sign of another. */
+/* x, which is not negative, with the sign of another. */
 MLP_INLINE mlp_lanes mlp_with_sign(mlp_lanes x, mlp_lanes sign)
 {
-    return (mlp_lanes)(((mlp_lane_bits)x & 0x7fffffff) | ((mlp_lane_bits)sign & MLP_SIGN));
+    return (mlp_lanes)((mlp_lane_bits)x | ((mlp_lane_bits)sign & MLP_SIGN));
 }
 
 MLP_INLINE mlp_lanes mlp_at_most(mlp_lanes x, float limit)
@@ -189,17 +189,17 @@ MLP_INLINE mlp_lanes mlp_log1p_to_1(mlp_lanes t)
 /* ---- Activations ---- */
 
 /* With t = tanh(x / 2), tanh(x) is 2 t / (1 + t^2), in which an error of t counts for less the closer t is to 1. 2 t is
- * x and a correction, at most a quarter of it where errors count. From 9.3 on the result is 1. That of -0 is 0. */
+ * x and a correction, at most a quarter of it where errors count. From 9.3 on the result is 1. The sign goes round all
+ * that: the sum would make 0 of -0. */
 MLP_INLINE mlp_lanes mlp_tanh(mlp_lanes x)
 {
-    x = mlp_clamp(x, -9.3f, 9.3f);
-    const mlp_lanes square = x * x;
+    const mlp_lanes a = mlp_at_most(mlp_abs(x), 9.3f), square = a * a;
     mlp_lanes p = square * -6.78926995e-08f - 0.000972121372f;
     p = p * square - 0.0833332539f;
     mlp_lanes q = square * 0.00104849774f + 0.111664563f;
     q = q * square + 1.0f;
-    const mlp_lanes twice = x + x * square * p / q;
-    return twice / (twice * 0.25f * twice + 1.0f);
+    const mlp_lanes twice = a + a * square * p / q;
+    return mlp_with_sign(twice / (twice * 0.25f * twice + 1.0f), x);
 }
 
 /* Below, exp(-|x|) cannot overflow; the two signs of x share it. */
@@ -264,9 +264,10 @@ MLP_INLINE mlp_lanes mlp_mish(mlp_lanes x)
     return x * mlp_select(negative, part, 1.0f - part);
 }
 
+/* -0 stays. */
 MLP_INLINE mlp_lanes mlp_elu(mlp_lanes x, float alpha)
 {
-    return mlp_select(x > 0.0f, x, mlp_expm1_below_0(x) * alpha);
+    return mlp_select(x < 0.0f, mlp_expm1_below_0(x) * alpha, x);
 }
 
 #endif

@@ -177,6 +177,23 @@ static void functions_follow_their_definition(void **state)
     }
 }
 
+/* As the definitions have them, in their signs too: what is odd, or x times something, keeps -0. */
+static void zeros_keep_their_sign(void **state)
+{
+    (void)state;
+    float x[BLOCK], y[BLOCK];
+    for (size_t i = 0; i < BLOCK; i++)
+        x[i] = i % 2 ? -0.0f : 0.0f;
+    for (size_t f = 0; f < FUNCTIONS; f++) {
+        functions[f].map(y, x, BLOCK);
+        for (size_t i = 0; i < BLOCK; i++) {
+            const double want = functions[f].definition(x[i]);
+            if (want == 0 ? y[i] != 0 || !signbit(y[i]) != !signbit(want) : y[i] == 0)
+                fail_msg("%s(%g) is %g, should be %g", functions[f].name, (double)x[i], (double)y[i], want);
+        }
+    }
+}
+
 static void bits_do_not_depend_on_the_lane(void **state)
 {
     (void)state;
@@ -240,6 +257,7 @@ int main(int argc, char **argv)
     }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(functions_follow_their_definition),
+        cmocka_unit_test(zeros_keep_their_sign),
         cmocka_unit_test(bits_do_not_depend_on_the_lane),
         cmocka_unit_test(results_stay_in_their_range),
         cmocka_unit_test(loads_and_stores_of_a_few),
