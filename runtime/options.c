@@ -153,27 +153,31 @@ static int take_version(struct parser *parser, const char *text)
     return 0;
 }
 
+/* Which programs have a use for an option; help leaves it out of others, which take it all the same. */
+enum use { OF_ALL, OF_CUDA, OF_THREADS };
+
 static const struct option {
     const char *name, *value;       /* value: what follows it, or NULL */
+    enum use use;
     int (*take)(struct parser *parser, const char *text);
     const char *help;               /* NULL: not shown */
 } options[] = {
-    {"--info", NULL, take_info, "print inputs, outputs, steps and memory"},
-    {"--verify", NULL, take_verify, "compare every step with float64, on the inputs given or on random rows"},
-    {"--bench", NULL, take_bench, "time runs of random rows, for each batch size compiled in"},
-    {"--profile", NULL, take_profile, "time each step"},
-    {"--batch", "N", take_batch, "with --bench or --profile: N rows at a time"},
-    {"--json", NULL, take_json, "with --bench: print one JSON object"},
-    {"--weights", "FILE", take_weights, "read packed weights from FILE"},
-    {"--threads", "N", take_threads, "let N threads share the work, of those that the program was built for"},
-    {"--device", "N", take_device, "use GPU number N; a program for the CPU ignores it"},
-    {"--tune", "FILE", take_tune, "search the fastest plan of every product on this GPU, and keep them in FILE"},
-    {"--seconds", "N", take_seconds, "with --tune: take about so long (60 unless told)"},
-    {"--forms", NULL, take_forms, "with --tune: only compare the forms of the network, with the plans that are there"},
-    {"--locked", NULL, take_locked, "a product whose compiled-in plan cannot be used is an error"},
-    {"--help", NULL, take_help, "print this; so does -h"},
-    {"-h", NULL, take_help, NULL},
-    {"--version", NULL, take_version, "print what the program was made from"},
+    {"--info", NULL, OF_ALL, take_info, "print inputs, outputs, steps and memory"},
+    {"--verify", NULL, OF_ALL, take_verify, "compare every step with float64, on the inputs given or on random rows"},
+    {"--bench", NULL, OF_ALL, take_bench, "time runs of random rows, for each batch size compiled in"},
+    {"--profile", NULL, OF_ALL, take_profile, "time each step"},
+    {"--batch", "N", OF_ALL, take_batch, "with --bench or --profile: N rows at a time"},
+    {"--json", NULL, OF_ALL, take_json, "with --bench: print one JSON object"},
+    {"--weights", "FILE", OF_ALL, take_weights, "read packed weights from FILE"},
+    {"--threads", "N", OF_THREADS, take_threads, "let N threads share the work, of those that it was built for"},
+    {"--device", "N", OF_CUDA, take_device, "use GPU number N"},
+    {"--tune", "FILE", OF_CUDA, take_tune, "search the fastest plan of every product here, and keep them in FILE"},
+    {"--seconds", "N", OF_CUDA, take_seconds, "with --tune: take about so long (60 unless told)"},
+    {"--forms", NULL, OF_CUDA, take_forms, "with --tune: only compare the network's forms, with plans that are there"},
+    {"--locked", NULL, OF_CUDA, take_locked, "a product whose compiled-in plan cannot be used is an error"},
+    {"--help", NULL, OF_ALL, take_help, "print this; so does -h"},
+    {"-h", NULL, OF_ALL, take_help, NULL},
+    {"--version", NULL, OF_ALL, take_version, "print what the program was made from"},
 };
 
 enum { OPTIONS = sizeof options / sizeof *options };
@@ -457,8 +461,15 @@ static void print_usage(const mlp_command *command)
     printf("\n       %s OPTION...\n", command->program);
 }
 
+static int is_useful(const mlp_model *model, const struct option *option)
+{
+    return option->use == OF_ALL || (option->use == OF_CUDA && model->target == MLP_CUDA) ||
+           (option->use == OF_THREADS && model->threads > 1);
+}
+
 void mlp_options_help(const mlp_command *command)
 {
+    const int cuda = command->model->target == MLP_CUDA;
     print_usage(command);
     printf("\nReads any number of rows from .npy files, runs them through the network made from %s, and writes\n"
            "the rows that come out. `name=file` is the file of the input or output of that name; if there is none, it\n"
@@ -470,10 +481,11 @@ void mlp_options_help(const mlp_command *command)
     for (int i = 0; i < OPTIONS; i++) {
         char option[32];
         snprintf(option, sizeof option, "%s %s", options[i].name, options[i].value ? options[i].value : "");
-        if (options[i].help)
+        if (options[i].help && is_useful(command->model, &options[i]))
             printf("  %-18s %s\n", option, options[i].help);
     }
     printf("\n--verify: the bound of an element is the most by which honest f32 arithmetic may differ from float64.\n");
     printf("\nExit status: 0 done; 1 wrong content of a file, or --verify found a difference; 2 wrong command line;\n"
-           "3 a file, the disk, the device or memory failed; 4 a product has no plan for this device.\n");
+           "3 a file, the disk, %smemory failed%s.\n", cuda ? "the device or " : "or ",
+           cuda ? "; 4 a product has no plan for this device" : "");
 }

@@ -101,6 +101,9 @@ completes "mlpc import --keep" --keep-layout
 completes "mlpc nets/" nets/deep.mlp
 completes "mlpc --exe -" $(complete_line "mlpc -")
 completes "mlpc --th" --threads=
+for name in all unused-tensor no-unused-tensor error=unused-tensor no-error=unused-tensor; do
+    check "mlpc -W completes to -W$name" grep -qx -- "-W$name" <(complete_line "mlpc -W")
+done
 completes "mlpc --target=cp" cpu
 completes "mlpc digits.mlp --target c" cpu cuda
 completes "mlpc --cpu=v3,v" v3,v2 v3,v3 v3,v4

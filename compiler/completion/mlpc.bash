@@ -88,7 +88,7 @@ _mlpc()
     -o | -MF) _mlpc_files "$word" "" ;;
     --threads | --error-limit | --random-weights | -MT | -MQ) ;;
     *)
-        if [[ $word == -W?* ]]; then
+        if [[ $word == -W* ]]; then
             _mlpc_warnings "$word"
         elif [[ $word == -* ]]; then
             _mlpc_options "$word" "-o --exe --lib --static --no-static --target= --cpu= --threads= --weights=

@@ -279,6 +279,19 @@ static void help_and_info(void **state)
     assert_int_equal(call(&small_model, "-h"), 0);
     assert_string_equal(said, help);
     free(help);
+    /* Options without a use are left out. */
+    static const char *const of_cuda[] = {"--device", "--tune", "--seconds", "--forms", "--locked", "4 a product"};
+    mlp_model other = small_model;
+    for (size_t i = 0; i < sizeof of_cuda / sizeof *of_cuda; i++)
+        assert_null(strstr(said, of_cuda[i]));
+    assert_null(strstr(said, "--threads"));
+    other.threads = 2;
+    assert_int_equal(call(&other, "--help"), 0);
+    says("  --threads N ");
+    other.target = MLP_CUDA;
+    assert_int_equal(call(&other, "--help"), 0);
+    for (size_t i = 0; i < sizeof of_cuda / sizeof *of_cuda; i++)
+        says(of_cuda[i]);
     assert_int_equal(call(&small_model, "--version"), 0);
     says("small, made from small.mlp");
     assert_int_equal(call(&small_model, "--info"), 0);
