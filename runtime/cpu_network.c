@@ -89,6 +89,7 @@ void mlp_cpu_close(mlp_cpu_network *network)
     if (network->pool)
         network->parts->threads->close(network);
     mlp_weights_unload(&network->guard);
+    network->begun = (mlp_rows){.parts = 0};
     network->guard.ready = 0;
     mlp_leave(&network->guard);
 }
@@ -164,42 +165,80 @@ mlp_status mlp_cpu_run(mlp_cpu_network *network, size_t rows, const void *const 
     return status;
 }
 
-/* ---- One step at a time ---- */
+/* ---- One step at a time, for tools ---- */
 
-mlp_status mlp_cpu_begin(mlp_cpu_network *network, size_t rows, const void *const *inputs, void *const *outputs)
+static mlp_status begin(mlp_cpu_network *network, size_t rows, const void *const *inputs, void *const *outputs)
 {
-    if (!network->guard.ready)
-        return mlp_fail(&network->guard, MLP_NOT_READY, NULL);
     if (rows > network->parts->model->chunk)
-        return MLP_BAD_ARGUMENT;
+        return mlp_fail(&network->guard, MLP_BAD_ARGUMENT, "%zu rows, at most %zu can be run step by step", rows,
+                        network->parts->model->chunk);
+    mlp_status status = check_weights(network);
+    if (status != MLP_OK)
+        return status;
     network->begun = all_rows(network, inputs, outputs);
     network->begun.count = rows;
-    return check_weights(network);
+    return MLP_OK;
 }
 
-mlp_status mlp_cpu_run_step(mlp_cpu_network *network, size_t step)
+static mlp_status run_step(mlp_cpu_network *network, size_t step)
 {
     if (step >= network->parts->model->step_count)
-        return MLP_BAD_ARGUMENT;
+        return mlp_fail(&network->guard, MLP_BAD_ARGUMENT, "step %zu of %zu", step, network->parts->model->step_count);
+    if (!network->begun.parts)
+        return mlp_fail(&network->guard, MLP_BAD_ARGUMENT, "a step before begin");
+    network->begun.weights = network->guard.weights;    /* others than those of begin, maybe */
     network->level->steps->steps[step](&network->begun);
     return MLP_OK;
 }
 
-static mlp_status copy_part(const void *from, size_t size, size_t offset, size_t bytes, void *to)
+static mlp_status read_bytes(mlp_cpu_network *network, const void *from, size_t size, size_t offset, size_t bytes,
+                             void *to)
 {
     if (offset > size || bytes > size - offset)
-        return MLP_BAD_ARGUMENT;
+        return mlp_fail(&network->guard, MLP_BAD_ARGUMENT, "%zu bytes at %zu of %zu", bytes, offset, size);
     if (bytes)
         memcpy(to, (const char *)from + offset, bytes);
     return MLP_OK;
 }
 
-mlp_status mlp_cpu_read_arena(const mlp_cpu_network *network, size_t offset, size_t bytes, void *to)
+mlp_status mlp_cpu_begin(mlp_cpu_network *network, size_t rows, const void *const *inputs, void *const *outputs)
 {
-    return copy_part(network->parts->arena, network->parts->model->arena_bytes, offset, bytes, to);
+    mlp_status status = mlp_enter(&network->guard);
+    if (status != MLP_OK)
+        return status;
+    status = begin(network, rows, inputs, outputs);
+    mlp_leave(&network->guard);
+    return status;
 }
 
-mlp_status mlp_cpu_read_weights(const mlp_cpu_network *network, size_t offset, size_t bytes, void *to)
+mlp_status mlp_cpu_run_step(mlp_cpu_network *network, size_t step)
 {
-    return copy_part(network->guard.weights, network->parts->model->weights_bytes, offset, bytes, to);
+    mlp_status status = mlp_enter(&network->guard);
+    if (status != MLP_OK)
+        return status;
+    status = run_step(network, step);
+    mlp_leave(&network->guard);
+    return status;
+}
+
+mlp_status mlp_cpu_read_arena(mlp_cpu_network *network, size_t offset, size_t bytes, void *to)
+{
+    mlp_status status = mlp_enter(&network->guard);
+    if (status != MLP_OK)
+        return status;
+    status = read_bytes(network, network->parts->arena, network->parts->model->arena_bytes, offset, bytes, to);
+    mlp_leave(&network->guard);
+    return status;
+}
+
+mlp_status mlp_cpu_read_weights(mlp_cpu_network *network, size_t offset, size_t bytes, void *to)
+{
+    mlp_status status = mlp_enter(&network->guard);
+    if (status != MLP_OK)
+        return status;
+    status = check_weights(network);
+    if (status == MLP_OK)
+        status = read_bytes(network, network->guard.weights, network->parts->model->weights_bytes, offset, bytes, to);
+    mlp_leave(&network->guard);
+    return status;
 }

@@ -66,8 +66,8 @@ void mlp_cpu_run_chunks(const mlp_cpu_network *network, mlp_rows *part, size_t r
 /* As the functions of mlp_model for tools. */
 mlp_status mlp_cpu_begin(mlp_cpu_network *network, size_t rows, const void *const *inputs, void *const *outputs);
 mlp_status mlp_cpu_run_step(mlp_cpu_network *network, size_t step);
-mlp_status mlp_cpu_read_arena(const mlp_cpu_network *network, size_t offset, size_t bytes, void *to);
-mlp_status mlp_cpu_read_weights(const mlp_cpu_network *network, size_t offset, size_t bytes, void *to);
+mlp_status mlp_cpu_read_arena(mlp_cpu_network *network, size_t offset, size_t bytes, void *to);
+mlp_status mlp_cpu_read_weights(mlp_cpu_network *network, size_t offset, size_t bytes, void *to);
 const char *mlp_cpu_instructions(const mlp_cpu_network *network);
 
 #ifdef __cplusplus
