@@ -29,7 +29,8 @@ typedef uint16_t mlp_bf16;          /* the upper half of a binary32, as its bits
 
 typedef enum mlp_status {
     MLP_OK = 0,
-    MLP_BUSY,                       /* another thread is inside this network; nothing was done */
+    MLP_BUSY,                       /* another thread is inside this network, whose text NAME_error has; nothing was
+                                       done */
     MLP_NOT_READY,                  /* init has not succeeded, or close was called */
     MLP_BAD_ARGUMENT,               /* a pointer is NULL, an index out of range; init twice without close */
     MLP_MISALIGNED,                 /* a device pointer is not aligned to its element */

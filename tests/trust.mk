@@ -2,6 +2,8 @@
 #
 #   make check-random N=1000 SEED=1     random networks; asan-random: the same under sanitizers
 #   make check-threads                  every case on one, two and three threads: the same bits
+#   make tsan CALLS=2000                libraries under threads, with ThreadSanitizer
+#   make check-rounds ROUNDS=10000      libraries opened and closed again and again hold no more than at first
 
 # Shares nothing with the compiler.
 $(B)/tests/random_networks: $(patsubst %.c,$(B)/%.o,$(filter-out %/prove.c,$(wildcard tests/random/*.c))) \
@@ -24,7 +26,13 @@ check-threads: all $(B)/tests/run_cases
 	@MLPC=$(abspath $(B))/mlpc $(B)/tests/run_cases -t 300 tests/three_threads.sh $(B)/runtime $(B)/cases_threads \
 	    tests/cases/pytorch tests/cases/public
 
-.PHONY: check-random asan-random check-threads
+tsan: all
+	@tests/library/threads.sh $(B) $(CALLS)
+
+check-rounds: all
+	@tests/library/rounds.sh $(B) $(ROUNDS)
+
+.PHONY: check-random asan-random check-threads tsan check-rounds
 
 # Every call of the system that can fail, failing in turn.
 $(B)/tests/fail_calls: $(addprefix $(B)/tests/,faults/faults.o command.o)

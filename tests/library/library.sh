@@ -39,6 +39,19 @@ check "contract.c" $cc -std=c99 $warn -I "$scratch/external" -I "$build/runtime"
     tests/library/contract.c "$scratch/external/libdigits.a" $libraries
 check "contract.c holds" "$scratch/contract" "$scratch/external/digits.weights"
 
+# ---- Threads, and many rounds: `make tsan` and `make check-rounds` have more of both ----
+check "other weights" "$build/mlpc" --target=cpu --threads=2 --weights=external --random-weights=1 \
+    -o "$scratch/other" specs/digits.mlp
+# shellcheck disable=SC2086
+check "threads.c" $cc -std=gnu11 $warn -I "$scratch/external" $here -o "$scratch/threads" tests/library/threads.c \
+    "$scratch/external/libdigits.a" "$scratch/lib/libtwo_tower.a" $libraries
+check "threads.c holds" timeout 300 "$scratch/threads" "$scratch/external/digits.weights" \
+    "$scratch/other/digits.weights" 200
+# shellcheck disable=SC2086
+check "rounds.c" $cc -std=gnu11 -D_GNU_SOURCE $warn -DMODEL=digits_model $here -o "$scratch/rounds" \
+    tests/library/rounds.c "$scratch/external/libdigits.a" $libraries
+check "rounds.c holds" "$scratch/rounds" 1000 300 README.md "$scratch/external/digits.weights"
+
 # ---- Sources and headers under strict compilers ----
 # clean LANGUAGE STANDARD FILE...
 clean() {
