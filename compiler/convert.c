@@ -1,8 +1,16 @@
 #include "convert.h"
 
 #include <endian.h>
+#include <float.h>
 #include <math.h>
 #include <string.h>
+
+#include "bytes.h"
+
+/* Or other machines write other weights. */
+#if FLT_EVAL_METHOD < 0 || FLT_EVAL_METHOD > 1 || defined __FAST_MATH__
+#error "an operation on doubles must round once, to double: no -ffast-math, and on 32-bit x86 -msse2 -mfpmath=sse"
+#endif
 
 static uint64_t bits_of(double number)
 {
@@ -175,6 +183,12 @@ void convert_store(unsigned char *to, const double *from, size_t count, enum dty
             store_16(to + 2 * i, convert_to_bf16(from[i]));
         break;
     }
+}
+
+void convert_store_f64(unsigned char *to, const double *from, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        bytes_store(to + 8 * i, bits_of(from[i]), 8);
 }
 
 static inline double round_to(double number, enum dtype dtype)

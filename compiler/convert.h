@@ -23,6 +23,7 @@ size_t convert_stored_size(enum stored stored);
 
 void convert_load(double *to, const unsigned char *from, size_t count, enum stored stored);
 void convert_store(unsigned char *to, const double *from, size_t count, enum dtype dtype);
+void convert_store_f64(unsigned char *to, const double *from, size_t count);    /* which no network computes in */
 
 /* Rounds in place to what `dtype` can hold; returns how many finite numbers became infinite. */
 size_t convert_round(double *numbers, size_t count, enum dtype dtype);

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "bytes.h"
 #include "convert.h"
 #include "param_eval.h"
 #include "progress.h"
@@ -135,20 +136,6 @@ static void pack_parts(struct packer *packer, const struct param *param)
         pack_parts(packer, param->of[i]);
 }
 
-static void store_le64(unsigned char *to, uint64_t number)
-{
-    for (int i = 0; i < 8; i++)
-        to[i] = (unsigned char)(number >> 8 * i);
-}
-
-static uint64_t load_le64(const unsigned char *from)
-{
-    uint64_t number = 0;
-    for (int i = 8; i-- > 0;)
-        number = number << 8 | from[i];
-    return number;
-}
-
 static uint64_t hash_word(uint64_t hash, uint64_t word)
 {
     return (hash ^ word) * 0x100000001b3u;
@@ -160,7 +147,7 @@ static uint64_t checksum(const unsigned char *payload, size_t bytes)
     const uint64_t start = 0xcbf29ce484222325u;
     uint64_t hashes[4] = {start, start, start, start}, hash = start;
     for (size_t i = 0; i < bytes; i += 8)
-        hashes[i / 8 % 4] = hash_word(hashes[i / 8 % 4], load_le64(payload + i));
+        hashes[i / 8 % 4] = hash_word(hashes[i / 8 % 4], bytes_load(payload + i, 8));
     for (int i = 0; i < 4; i++)
         hash = hash_word(hash, hashes[i]);
     return hash;
@@ -170,15 +157,16 @@ static void write_header(unsigned char *blob, const struct plan *plan)
 {
     const size_t bytes = (size_t)plan->weights_bytes;
     memcpy(blob, "MLPWTS2\n", 8);
-    store_le64(blob + 8, plan->weights_layout);
-    store_le64(blob + 16, bytes);
-    store_le64(blob + 24, checksum(blob + WEIGHTS_HEADER_BYTES, bytes));
+    bytes_store(blob + 8, plan->weights_layout, 8);
+    bytes_store(blob + 16, bytes, 8);
+    bytes_store(blob + 24, checksum(blob + WEIGHTS_HEADER_BYTES, bytes), 8);
 }
 
 unsigned char *weights_pack(const struct weights *weights, const struct plan *plan, struct diags *diags, size_t *size)
 {
     assert(plan->weights_bytes % 8 == 0);
-    *size = WEIGHTS_HEADER_BYTES + (size_t)plan->weights_bytes;
+    if (!CHECKED_ADD(plan->weights_bytes, WEIGHTS_HEADER_BYTES, size))
+        *size = SIZE_MAX;           /* is more than there is */
     unsigned char *blob = arena_alloc(plan->arena, *size);
     struct packer packer = {.weights = weights, .arena = plan->arena, .diags = diags, .good = true,
                             .bytes = plan->weights_bytes};

@@ -78,7 +78,7 @@ int64_t attribute_int(const struct onnx_node *node, const char *name, int64_t fa
 double attribute_float(const struct onnx_node *node, const char *name, double fallback)
 {
     const Onnx__AttributeProto *attribute = find(node, name);
-    return attribute ? (double)attribute->f : fallback;
+    return attribute ? (double)attribute->f : (double)(float)fallback;
 }
 
 const char *attribute_string(struct arena *arena, const struct onnx_node *node, const char *name, const char *fallback)

@@ -193,8 +193,8 @@ bool translate_prelu(struct translation *t, const struct onnx_node *node)
 
 static struct term *hard_sigmoid(struct translation *t, const struct onnx_node *node, struct term *x)
 {
-    double alpha = attribute_float(node, "alpha", (double)0.2f), beta = attribute_float(node, "beta", 0.5);
-    if ((float)alpha == 1.0f / 6 && beta == 0.5)
+    double alpha = attribute_float(node, "alpha", 0.2), beta = attribute_float(node, "beta", 0.5);
+    if ((float)alpha == (float)(1.0 / 6) && beta == 0.5)
         return call(t, node, TERM_HARDSIGMOID, x);
     struct term *line = with_number(t, node, TERM_ADD, number_with(t, node, TERM_MUL, alpha, x), beta);
     return term_call(t->net, node, TERM_CLAMP, line, 2, 0, 1);
@@ -203,8 +203,8 @@ static struct term *hard_sigmoid(struct translation *t, const struct onnx_node *
 /* gamma * elu(x, alpha) */
 static struct term *selu(struct translation *t, const struct onnx_node *node, struct term *x)
 {
-    double alpha = attribute_float(node, "alpha", (double)1.6732632423543772f);
-    double gamma = attribute_float(node, "gamma", (double)1.0507009873554805f);
+    double alpha = attribute_float(node, "alpha", 1.6732632423543772);
+    double gamma = attribute_float(node, "gamma", 1.0507009873554805);
     return number_with(t, node, TERM_MUL, gamma, term_call(t->net, node, TERM_ELU, x, 1, alpha, 0));
 }
 
@@ -238,7 +238,7 @@ bool translate_parametric(struct translation *t, const struct onnx_node *node)
         return false;
     if (!strcmp(node->op, "LeakyRelu"))
         term = term_call(t->net, node, TERM_LEAKY_RELU, x->term, 1,
-                         attribute_float(node, "alpha", (double)0.01f), 0);
+                         attribute_float(node, "alpha", 0.01), 0);
     else if (!strcmp(node->op, "Elu"))
         term = term_call(t->net, node, TERM_ELU, x->term, 1, attribute_float(node, "alpha", 1), 0);
     else if (!strcmp(node->op, "HardSigmoid"))
@@ -250,7 +250,7 @@ bool translate_parametric(struct translation *t, const struct onnx_node *node)
     else if (!strcmp(node->op, "Swish"))
         term = swish(t, node, x->term, attribute_float(node, "alpha", 1));
     else if (!strcmp(node->op, "QuickGelu"))
-        term = swish(t, node, x->term, attribute_float(node, "alpha", (double)1.702f));
+        term = swish(t, node, x->term, attribute_float(node, "alpha", 1.702));
     else if (attribute_float(node, "alpha", 1) == 0)    /* ThresholdedRelu */
         term = call(t, node, TERM_RELU, x->term);
     if (!term)

@@ -30,8 +30,7 @@ static bool read_number(const char *text, size_t fallback, size_t *number)
         return true;
     errno = 0;
     unsigned long long parsed = strtoull(text, &end, 10);
-    *number = (size_t)parsed;
-    return *text >= '0' && *text <= '9' && !*end && !errno;
+    return *text >= '0' && *text <= '9' && !*end && !errno && CHECKED_ADD(parsed, 0, number);
 }
 
 static bool climbs(const char *path)
@@ -67,7 +66,8 @@ static bool map_descriptor(int file, struct mapping *mapping)
     struct stat info;
     if (fstat(file, &info) || !S_ISREG(info.st_mode))
         return false;
-    mapping->size = (size_t)info.st_size;
+    if (!CHECKED_ADD(info.st_size, 0, &mapping->size))
+        return false;
     void *bytes = mapping->size ? mmap(NULL, mapping->size, PROT_READ, MAP_PRIVATE, file, 0) : NULL;
     mapping->bytes = bytes;
     return bytes != MAP_FAILED;
@@ -87,7 +87,7 @@ static const struct mapping *open_file(struct model *model, const char *path)
     if (!mapped)
         return NULL;
     VEC_PUSH(model->arena, &model->files, mapping);
-    model->budget += mapping.size * COMPUTED_PER_BYTE;
+    model->budget += (uint64_t)mapping.size * COMPUTED_PER_BYTE;
     return &model->files.at[model->files.count - 1];
 }
 

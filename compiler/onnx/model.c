@@ -69,8 +69,7 @@ bool shape_count(const struct shape *shape, size_t *count)
         if (shape->dims[i] < 0 || !CHECKED_MUL(product, shape->dims[i], &product))
             return false;
     }
-    *count = (size_t)product;
-    return true;
+    return CHECKED_ADD(product, 0, count);
 }
 
 const char *shape_text(struct arena *arena, const struct shape *shape)

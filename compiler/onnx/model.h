@@ -93,7 +93,7 @@ struct model {
     VEC(struct refusal) refusals;
     bool failed;                    /* a file cannot be read, which has been said */
     double work;                    /* multiplications spent on computed constants */
-    size_t budget;                  /* bytes that may still be allocated for computed constants */
+    uint64_t budget;                /* bytes that may still be allocated for computed constants */
 };
 
 /* Always false, so that a check can end with it. */

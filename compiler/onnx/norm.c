@@ -130,7 +130,7 @@ static struct term *norm(struct translation *t, const struct onnx_node *node, en
     struct term *term = term_new(t->net, node, op, 1, x->term->width, x->term->type);
     term->args[0] = x->term;
     term->number_count = 1;
-    term->numbers[0] = attribute_float(node, "epsilon", (double)1e-5f);
+    term->numbers[0] = attribute_float(node, "epsilon", 1e-5);
     return term;
 }
 
@@ -190,7 +190,7 @@ bool translate_skip_layernorm(struct translation *t, const struct onnx_node *nod
     }
     struct term *term = norm(t, node, plain ? TERM_LAYERNORM : TERM_RMSNORM, &sum);
     if (!attribute_has(node, "epsilon"))
-        term->numbers[0] = (double)1e-12f;
+        term->numbers[0] = (double)(float)1e-12;
     if (!is_vector(&sum.row))
         return model_refuse(t->model, node, "it is over a part of a row");
     return norm_input(t, node, 2, "its scale", &sum, &term->weight) &&

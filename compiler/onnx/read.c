@@ -23,7 +23,7 @@ enum { UNPACKED_PER_BYTE = 256, SMALL_CHANGE = 1 << 20 };
 /* protobuf-c's memory: the arena, as far as the file's size accounts for it. */
 struct pool {
     struct arena *arena;
-    size_t left;
+    uint64_t left;
 };
 
 static void *pool_alloc(void *data, size_t size)
@@ -43,7 +43,7 @@ static void pool_free(void *data, void *object)
 
 static Onnx__ModelProto *unpack(struct model *model, const unsigned char *bytes, size_t size)
 {
-    struct pool pool = {model->arena, size * UNPACKED_PER_BYTE + SMALL_CHANGE};
+    struct pool pool = {model->arena, (uint64_t)size * UNPACKED_PER_BYTE + SMALL_CHANGE};
     ProtobufCAllocator allocator = {pool_alloc, pool_free, &pool};
     if (!wire_check(&onnx__model_proto__descriptor, bytes, size, DEEPEST))
         return NULL;
@@ -63,15 +63,15 @@ static enum exit_status unpack_file(struct model *model, int file, Onnx__ModelPr
         return unreadable(model->path, strerror(errno));
     if (!S_ISREG(info.st_mode))
         return unreadable(model->path, S_ISDIR(info.st_mode) ? strerror(EISDIR) : "Not a regular file");
-    size_t size = (size_t)info.st_size;
-    if (!size || size > INT32_MAX) {
-        model_refuse(model, NULL, size ? "it has 2 GiB or more, which no ONNX file has" : "the file is empty");
+    if (!info.st_size || info.st_size > INT32_MAX) {
+        model_refuse(model, NULL, info.st_size ? "it has 2 GiB or more, which no ONNX file has" : "the file is empty");
         return EXIT_USER;
     }
+    size_t size = (size_t)info.st_size;
     void *bytes = mmap(NULL, size, PROT_READ, MAP_PRIVATE, file, 0);
     if (bytes == MAP_FAILED)
         return unreadable(model->path, strerror(errno));
-    model->budget = size * COMPUTED_PER_BYTE + SMALL_CHANGE;
+    model->budget = (uint64_t)size * COMPUTED_PER_BYTE + SMALL_CHANGE;
     *proto = unpack(model, bytes, size);
     munmap(bytes, size);
     if (*proto && (*proto)->graph)

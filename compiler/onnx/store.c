@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../bytes.h"
 #include "../convert.h"
 #include "../utf8.h"
 #include "tensor.h"
@@ -155,7 +156,7 @@ static void set_numbers(unsigned char *to, const struct constant *constant)
     enum dtype dtype = constant->type == ELEMENT_F16 ? DTYPE_F16 : constant->type == ELEMENT_BF16 ? DTYPE_BF16
                                                                                                   : DTYPE_F32;
     if (constant->type == ELEMENT_F64)
-        memcpy(to, constant->numbers, constant->count * sizeof *constant->numbers);
+        convert_store_f64(to, constant->numbers, constant->count);
     else
         convert_store(to, constant->numbers, constant->count, dtype);
 }
@@ -230,8 +231,7 @@ const void *store_write(struct store *store, size_t *size)
     }
     *size = 8 + length + data;
     unsigned char *bytes = arena_array(store->model->arena, *size, 1), *at = bytes + 8 + length;
-    for (int i = 0; i < 8; i++)
-        bytes[i] = (unsigned char)(length >> 8 * i);
+    bytes_store(bytes, length, 8);
     memcpy(bytes + 8, head, length);
     for (size_t i = 0; i < store->entries.count; i++) {
         set_entry(store->model->arena, at, store->entries.at[i]);

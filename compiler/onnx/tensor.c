@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "../bytes.h"
 #include "../convert.h"
 #include "../quote.h"
 #include "external.h"
@@ -65,20 +66,26 @@ static bool read_shape(struct reading *reading)
     return true;
 }
 
-/* Bytes of smaller integers, and of f16 and bf16 numbers, from the 32 bits that protobuf gave to each. */
-static const unsigned char *narrow(struct arena *arena, const int32_t *from, size_t count, size_t size)
+/* Elements as raw data have them, from a list of 32 or 64 bits each: protobuf widens smaller integers, f16 and bf16. */
+static const unsigned char *raw_32(struct arena *arena, const void *list, size_t count, size_t size)
 {
     unsigned char *bytes = arena_array(arena, count, size);
-    for (size_t i = 0; i < count; i++)
-        memcpy(bytes + i * size, &from[i], size);
+    for (size_t i = 0; i < count; i++) {
+        uint32_t element;
+        memcpy(&element, (const char *)list + i * sizeof element, sizeof element);
+        bytes_store(bytes + i * size, element, size);
+    }
     return bytes;
 }
 
-static const unsigned char *narrow_unsigned(struct arena *arena, const uint64_t *from, size_t count)
+static const unsigned char *raw_64(struct arena *arena, const void *list, size_t count, size_t size)
 {
-    unsigned char *bytes = arena_array(arena, count, 4);
-    for (size_t i = 0; i < count; i++)
-        memcpy(bytes + 4 * i, &from[i], 4);
+    unsigned char *bytes = arena_array(arena, count, size);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t element;
+        memcpy(&element, (const char *)list + i * sizeof element, sizeof element);
+        bytes_store(bytes + i * size, element, size);
+    }
     return bytes;
 }
 
@@ -92,25 +99,24 @@ static bool read_typed(struct reading *reading)
     switch (constant->type) {
     case ELEMENT_F32:
         count = proto->n_float_data;
-        constant->bytes = (const unsigned char *)proto->float_data;
+        constant->bytes = raw_32(arena, proto->float_data, count, size);
         break;
     case ELEMENT_F64:
         count = proto->n_double_data;
-        constant->bytes = (const unsigned char *)proto->double_data;
+        constant->bytes = raw_64(arena, proto->double_data, count, size);
         break;
     case ELEMENT_I64:
         count = proto->n_int64_data;
-        constant->bytes = (const unsigned char *)proto->int64_data;
+        constant->bytes = raw_64(arena, proto->int64_data, count, size);
         break;
     case ELEMENT_U64:
     case ELEMENT_U32:
         count = proto->n_uint64_data;
-        constant->bytes = size == 8 ? (const unsigned char *)proto->uint64_data
-                                    : narrow_unsigned(arena, proto->uint64_data, count);
+        constant->bytes = raw_64(arena, proto->uint64_data, count, size);
         break;
     default:
         count = proto->n_int32_data;
-        constant->bytes = narrow(arena, proto->int32_data, count, size);
+        constant->bytes = raw_32(arena, proto->int32_data, count, size);
         break;
     }
     return count == constant->count || refuse(reading, "holds another number of elements than its shape says");
@@ -168,23 +174,18 @@ struct constant *tensor_new(struct model *model, const char *name, enum element 
 
 static double integer_at(const unsigned char *at, enum element type)
 {
-    int64_t i64 = 0;
-    uint64_t u64 = 0;
+    const uint64_t bits = bytes_load(at, element_size(type));
     switch (type) {
     case ELEMENT_I8:
-        return (double)(int8_t)*at;
+        return (double)(int8_t)bits;
     case ELEMENT_I16:
-        memcpy(&u64, at, 2);
-        return (double)(int16_t)u64;
+        return (double)(int16_t)bits;
     case ELEMENT_I32:
-        memcpy(&u64, at, 4);
-        return (double)(int32_t)u64;
+        return (double)(int32_t)bits;
     case ELEMENT_I64:
-        memcpy(&i64, at, 8);
-        return (double)i64;
+        return (double)(int64_t)bits;
     default:
-        memcpy(&u64, at, element_size(type));
-        return type == ELEMENT_BOOL ? u64 != 0 : (double)u64;
+        return type == ELEMENT_BOOL ? bits != 0 : (double)bits;
     }
 }
 
