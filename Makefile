@@ -15,8 +15,10 @@ CC        = gcc
 CFLAGS    = -O2 -g
 SANITIZE  =
 WARN      = -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes
-STD       = -std=c11 -D_GNU_SOURCE
-COMPILE   = $(CC) $(STD) $(WARN) $(CFLAGS) $(SANITIZE) -MMD -MP
+STD       = -std=c11 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64
+# What mlpc computes has the same bits everywhere: no a * b + c in one step, and no registers of 80 bits.
+EXACT     = -ffp-contract=off $(if $(filter i%86-%,$(shell $(CC) -dumpmachine)),-msse2 -mfpmath=sse)
+COMPILE   = $(CC) $(STD) $(WARN) $(EXACT) $(CFLAGS) $(SANITIZE) -MMD -MP
 LINK      = $(CC) $(CFLAGS) $(SANITIZE)
 
 # `make deps check` must not compile before the packages are there, in parallel either.

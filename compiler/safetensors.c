@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "bytes.h"
 #include "quote.h"
 
 enum { LENGTH_BYTES = 8, HEADER_MAX = 100000000 };
@@ -38,19 +39,11 @@ struct reader {
 
 #define FAIL(reader, ...) ((reader)->message = arena_format((reader)->arena, __VA_ARGS__), false)
 
-static uint64_t read_le64(const unsigned char *bytes)
-{
-    uint64_t number = 0;
-    for (int i = 8; i-- > 0;)
-        number = number << 8 | bytes[i];
-    return number;
-}
-
 static bool find_header(struct reader *reader, const unsigned char *file, uint64_t bytes)
 {
     if (bytes < LENGTH_BYTES)
         return FAIL(reader, "it has %" PRIu64 " bytes, too few for the length of a header", bytes);
-    uint64_t length = read_le64(file);
+    uint64_t length = bytes_load(file, LENGTH_BYTES);
     if (length > HEADER_MAX)
         return FAIL(reader, "its header claims %" PRIu64 " bytes, more than the format's 100 MB", length);
     if (length > bytes - LENGTH_BYTES)
@@ -215,7 +208,9 @@ static int by_place(const void *a, const void *b)
     const struct tensor *first = a, *second = b;
     if (first->data != second->data)
         return first->data < second->data ? -1 : 1;
-    return (first->bytes > second->bytes) - (first->bytes < second->bytes);
+    if (first->bytes != second->bytes)
+        return first->bytes < second->bytes ? -1 : 1;
+    return strcmp(first->name, second->name);
 }
 
 static int by_name(const void *a, const void *b)
@@ -284,7 +279,8 @@ static const char *map_descriptor(int descriptor, struct safetensors *file)
         return strerror(EISDIR);
     if (!S_ISREG(status.st_mode))
         return "Not a regular file";
-    file->map_bytes = (size_t)status.st_size;
+    if (!CHECKED_ADD(status.st_size, 0, &file->map_bytes))
+        return strerror(EFBIG);
     if (!file->map_bytes)
         return NULL;
     void *map = mmap(NULL, file->map_bytes, PROT_READ, MAP_PRIVATE, descriptor, 0);
