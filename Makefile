@@ -35,7 +35,8 @@ PARSER    = $(B)/compiler/lex.c $(B)/compiler/lex.h $(B)/compiler/parse.c $(B)/c
 ONNX      = /usr/include/onnx
 SCHEMA    = $(B)/compiler/onnx/onnx.pb-c.c $(B)/compiler/onnx/onnx.pb-c.h
 # What the compiler and programs have in common.
-SHARED    = $(patsubst %.c,$(B)/%.o,$(wildcard runtime/plan_file*.c) runtime/follow_links.c runtime/standard_files.c)
+SHARED    = $(patsubst %.c,$(B)/%.o,$(wildcard runtime/plan_file*.c) runtime/follow_links.c \
+            runtime/npy_header.c runtime/standard_files.c)
 COMPILER  = $(patsubst %.c,$(B)/%.o,$(wildcard compiler/*.c compiler/onnx/*.c)) $(B)/compiler/lex.o \
             $(B)/compiler/parse.o $(B)/compiler/onnx/onnx.pb-c.o
 PASSES    = $(filter-out $(B)/compiler/main.o,$(COMPILER)) $(SHARED)

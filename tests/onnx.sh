@@ -125,6 +125,8 @@ for option in --bind=x=no.npy --check-with=no.npy=$y --check-with=$x=no.npy; do
     check "$option is said once" test "$(grep -v '^compil' "$scratch/said")" = \
         "mlpc: error: cannot read 'no.npy': No such file or directory"
 done
+status "no array" 1 import --bind=x=$own/REFUSED.tsv $own/vector/model.onnx
+says "no array" "is no array: it is not an npy file"
 status "no model" 2 import
 status "two models" 2 import $own/tied/model.onnx $own/layers/model.onnx
 status "an unknown option" 2 import --nonsense $own/tied/model.onnx

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../output.h"
+#include "npy_header.h"
 #include "tensor.h"
 
 static const struct { const char *text; enum element type; } types[] = {
@@ -13,22 +14,10 @@ static const struct { const char *text; enum element type; } types[] = {
     {"<i4", ELEMENT_I32}, {"|u1", ELEMENT_U8},  {"|b1", ELEMENT_BOOL}, {"|i1", ELEMENT_I8},  {"|V2", ELEMENT_BF16},
 };
 
-/* What follows 'key': in the header. */
-static const char *after(const char *header, const char *key)
+static bool find_type(const char *word, struct constant *constant)
 {
-    const char *at = strstr(header, key);
-    if (!at)
-        return NULL;
-    at += strlen(key);
-    return at + strspn(at, ": ");
-}
-
-static bool parse_type(const char *header, struct constant *constant)
-{
-    const char *at = after(header, "'descr'");
-    for (size_t i = 0; at && i < sizeof types / sizeof *types; i++) {
-        size_t length = strlen(types[i].text);
-        if (*at == '\'' && !strncmp(at + 1, types[i].text, length) && at[length + 1] == '\'') {
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        if (!strcmp(word, types[i].text) || (*word == '=' && !strcmp(word + 1, types[i].text + 1))) {
             constant->type = types[i].type;
             return true;
         }
@@ -36,20 +25,18 @@ static bool parse_type(const char *header, struct constant *constant)
     return false;
 }
 
-static bool parse_shape(const char *header, struct shape *shape)
+static bool find_shape(const mlp_npy_header *header, struct constant *constant)
 {
-    const char *at = after(header, "'shape'");
-    char *end;
-    if (!at || *at++ != '(')
+    struct shape *shape = &constant->shape;
+    _Static_assert((int)RANK_MAX <= (int)MLP_NPY_MOST_DIMENSIONS, "a header holds what is read of it");
+    if (header->rank > RANK_MAX)
         return false;
-    for (at += strspn(at, ", "); *at >= '0' && *at <= '9'; at = end + strspn(end, ", ")) {
-        errno = 0;
-        long long size = strtoll(at, &end, 10);
-        if (errno || shape->rank == RANK_MAX)
+    for (size_t i = 0; i < header->rank; i++) {
+        if (header->dims[i] > INT64_MAX)
             return false;
-        shape->dims[shape->rank++] = size;
+        shape->dims[shape->rank++] = (int64_t)header->dims[i];
     }
-    return *at == ')';
+    return shape_count(shape, &constant->count);
 }
 
 /* Elements in C order, of an array whose first index runs fastest. */
@@ -72,25 +59,18 @@ static const unsigned char *turn(struct arena *arena, const struct constant *con
 
 static const char *parse(struct constant *constant, const char *bytes, size_t size, struct arena *arena)
 {
-    if (size < 12 || memcmp(bytes, "\x93NUMPY", 6) || bytes[6] < 1 || bytes[6] > 3)
-        return "is no .npy file";
-    size_t begin = bytes[6] == 1 ? 10 : 12, length = 0, expected;
-    for (size_t i = begin; i-- > 8;)
-        length = length << 8 | (unsigned char)bytes[i];
-    if (length > size - begin)
-        return "ends in its header";
-    const char *header = arena_copy(arena, bytes + begin, length), *order = after(header, "'fortran_order'");
-    if (!parse_type(header, constant))
+    mlp_npy_header header;
+    size_t expected;
+    if (!mlp_npy_read_header(&header, (const unsigned char *)bytes, size))
+        return arena_format(arena, "is no array: %s", header.error);
+    if (!find_type(header.type, constant))
         return "holds another type of numbers than little-endian floats, bfloat16 (<V2), int64, int32 or bool";
-    bool fortran = order && !strncmp(order, "True", 4);
-    if (!order || (strncmp(order, "False", 5) && !fortran))
-        return "does not say in which order its elements are";
-    if (!parse_shape(header, &constant->shape) || !shape_count(&constant->shape, &constant->count))
-        return "has a shape that cannot be read";
-    if (!CHECKED_MUL(constant->count, element_size(constant->type), &expected) || expected != size - begin - length)
+    if (!find_shape(&header, constant))
+        return "has more dimensions, or more numbers, than can be read";
+    if (!CHECKED_MUL(constant->count, element_size(constant->type), &expected) || expected != size - header.offset)
         return "holds another number of bytes than its shape says";
-    constant->bytes = (const unsigned char *)bytes + begin + length;
-    if (fortran)
+    constant->bytes = (const unsigned char *)bytes + header.offset;
+    if (header.fortran)
         constant->bytes = turn(arena, constant, constant->bytes);
     return NULL;
 }

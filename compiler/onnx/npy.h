@@ -1,5 +1,5 @@
-/* NumPy's .npy files of any rank, as constants, and back as the rows that programs read. The runtime's reader is the
- * programs' own; this one shares nothing with it, since --check-with judges them. */
+/* NumPy's .npy files of any rank, as constants, and back as the rows that programs read. Their headers are read as
+ * programs read them (runtime/npy_header.h); the numbers are not: --check-with judges programs. */
 #ifndef MLPC_ONNX_NPY_H
 #define MLPC_ONNX_NPY_H
 
