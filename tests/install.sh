@@ -85,6 +85,20 @@ if command -v cmake >/dev/null; then
     for version in 1 99.1 0.0 0.99 0.1.99; do
         status "cmake: find_package(mlpc $version)" 1 compatible $version
     done
+    # ARGUMENTS MESSAGE: what the function says of a mistake in its arguments
+    mkdir "$scratch/mistaken"
+    while IFS='|' read -r arguments message; do
+        printf 'cmake_minimum_required(VERSION 3.20)\nproject(x NONE)\nfind_package(mlpc REQUIRED)\n%s\n' \
+            "mlpc_add_model(net net.mlp $arguments)" >"$scratch/mistaken/CMakeLists.txt"
+        status "cmake: $arguments" 1 cmake -B "$scratch/mistaken/build" -DCMAKE_PREFIX_PATH="$prefix" "$scratch/mistaken"
+        said=$(tr -s ' \n' ' ' <"$scratch/said")         # CMake fills lines
+        [[ $said == *"mlpc_add_model(net): $message"* ]] && pass || fail "cmake: $arguments: $said"
+    done <<'END'
+TARGET cpu|'TARGET' is no keyword of it, nor a value of the one before; there are TARGET_DEVICE, THREADS,
+TARGET_DEVICE cpu cuda|'cuda' is no keyword of it, nor a value of the one before
+EXE THREADS|THREADS needs a value behind it
+TARGET_DEVICE gpu|TARGET_DEVICE is cuda or cpu, not 'gpu'
+END
 else
     skip "the project of CMake: there is no cmake"
 fi
