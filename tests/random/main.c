@@ -216,7 +216,7 @@ static void write_dispatch(struct trial *trials, int count, const char *folder)
 static bool build(struct trial *trials, int count, const char *folder)
 {
     const char *cc = getenv("CC");
-    char *script = pool_text("exec %s -O1 -ffp-contract=fast -I. -I'%s' -I'%s' -o program program.c prove.o",
+    char *script = pool_text("exec %s -Og -ffp-contract=fast -I. -I'%s' -I'%s' -o program program.c prove.o",
                              cc ? cc : "gcc", setting.runtime, setting.here);
     write_dispatch(trials, count, folder);
     for (int i = 0; i < count; i++) {
