@@ -7,6 +7,7 @@
 
 #include "device.h"
 #include "nearest.h"
+#include "utf8.h"
 #include "version.h"
 #include "warnings.h"
 
@@ -62,7 +63,7 @@ static enum exit_status wrong(const char *format, ...)
     va_list args;
     va_start(args, format);
     fputs("mlpc: error: ", stderr);
-    vfprintf(stderr, format, args);
+    utf8_print_list(stderr, format, args);
     fputs(" (see mlpc --help)\n", stderr);
     va_end(args);
     return EXIT_COMMAND_LINE;

@@ -10,13 +10,14 @@
 
 #include "follow_links.h"
 #include "leftovers.h"
+#include "utf8.h"
 
 static bool failed(struct diags *diags, const char *what, const char *path)
 {
     if (diags)
         diag_environment(diags, NULL, "cannot %s '%s': %s", what, path, strerror(errno));
     else
-        fprintf(stderr, "mlpc: error: cannot %s '%s': %s\n", what, path, strerror(errno));
+        utf8_print_line(stderr, "mlpc: error: cannot %s '%s': %s", what, path, strerror(errno));
     return false;
 }
 
@@ -29,7 +30,7 @@ bool output_printed(struct diags *diags)
     if (diags)
         diag_environment(diags, NULL, "standard output cannot be written: %s", reason);
     else
-        fprintf(stderr, "mlpc: error: standard output cannot be written: %s\n", reason);
+        utf8_print_line(stderr, "mlpc: error: standard output cannot be written: %s", reason);
     return false;
 }
 

@@ -1,6 +1,7 @@
 /* Decoding checks the shortest form through the smallest number that each length may hold. */
 #include "utf8.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static const struct {
@@ -91,4 +92,25 @@ const char *utf8_printable(struct arena *arena, const char *text)
         to += length;
     }
     return out;
+}
+
+void utf8_print_list(FILE *to, const char *format, va_list args)
+{
+    va_list again;
+    va_copy(again, args);
+    const size_t size = (size_t)vsnprintf(NULL, 0, format, args) + 1;
+    char *text = sure_malloc(size);
+    vsnprintf(text, size, format, again);
+    va_end(again);
+    utf8_print(to, text);
+    free(text);
+}
+
+void utf8_print_line(FILE *to, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    utf8_print_list(to, format, args);
+    va_end(args);
+    fputc('\n', to);
 }

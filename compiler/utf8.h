@@ -2,6 +2,7 @@
 #ifndef MLPC_UTF8_H
 #define MLPC_UTF8_H
 
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -28,5 +29,8 @@ size_t utf8_spell(const char *text, size_t left, char to[UTF8_SPELT + 1], size_t
  * these. */
 void utf8_print(FILE *to, const char *text);
 const char *utf8_printable(struct arena *arena, const char *text);
+/* The same of a format, as one line. */
+void utf8_print_line(FILE *to, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void utf8_print_list(FILE *to, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
 
 #endif

@@ -5,15 +5,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "plain_text.h"
+
 int mlp_complain(const mlp_command *command, int status, const char *format, ...)
 {
     va_list arguments;
-    fflush(stdout);
-    fprintf(stderr, "%s: ", command->program);
+    char *text;
     va_start(arguments, format);
-    vfprintf(stderr, format, arguments);
+    const int length = vasprintf(&text, format, arguments);
     va_end(arguments);
+    fflush(stdout);
+    mlp_print_plain(stderr, command->program);
+    fputs(": ", stderr);
+    mlp_print_plain(stderr, length < 0 ? "out of memory for a message" : text);
     fputc('\n', stderr);
+    if (length >= 0)
+        free(text);
     return status;
 }
 

@@ -31,7 +31,7 @@ typedef struct mlp_command {
 } mlp_command;
 
 /* command.c */
-/* Prints one line, "program: text", on standard error; returns `status`. */
+/* Prints one line, "program: text", on standard error, and nothing that could steer a terminal; returns `status`. */
 int mlp_complain(const mlp_command *command, int status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* Says why a call into the network failed, and returns the exit status for it. */

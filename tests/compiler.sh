@@ -74,6 +74,13 @@ printf '\44\0\0\0\0\0\0\0{"\\u001b[31.weight":{"dtype":"F32"}}' >steering.safete
 status "weights with a name that steers" 1 "$mlpc" --target=cpu --check --weights=steering.safetensors "$steering.mlp"
 says "weights with a name that steers" "tensor '\\\\x1b\[31.weight'"
 steers_nothing "weights with a name that steers"
+status "an option that steers" 2 "$mlpc" "--$steering" digits.mlp
+says "an option that steers" "$spelt"
+steers_nothing "an option that steers"
+status "an import's option that steers" 2 "$mlpc" import "--$steering" digits.onnx
+steers_nothing "an import's option that steers"
+status "an import of a name that steers" 3 "$mlpc" import "$steering.onnx"
+steers_nothing "an import of a name that steers"
 check "--floor" "$mlpc" --explain --floor a100 digits.mlp
 says "--floor" 'on one NVIDIA A100 (80 GB, SXM)'
 check "--floor of one's own" "$mlpc" --target=cpu --explain --floor=20,50 digits.mlp

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../output.h"
+#include "../utf8.h"
 #include "external.h"
 #include "name.h"
 #include "print.h"
@@ -60,7 +61,7 @@ static bool overwrites_input(const struct import *import, const char *path)
     for (size_t i = 0; i < import->model.files.count; i++)
         same |= output_is_input(path, import->model.files.at[i].path);
     if (same)
-        fprintf(stderr, "mlpc: error: the output '%s' is what is imported\n", path);
+        utf8_print_line(stderr, "mlpc: error: the output '%s' is what is imported", path);
     return same;
 }
 

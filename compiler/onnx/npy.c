@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "../output.h"
+#include "../utf8.h"
 #include "npy_header.h"
 #include "tensor.h"
 
@@ -105,7 +106,7 @@ bool npy_write_rows(const char *path, const struct constant *constant, size_t wi
                 fputc(padded >> 8, file) != EOF && fprintf(file, "%-*s\n", padded - 1, header) == padded &&
                 fwrite(constant->bytes, element_size(constant->type), constant->count, file) == constant->count;
     if ((file && fclose(file)) || !good) {
-        fprintf(stderr, "mlpc: error: cannot write '%s': %s\n", path, strerror(errno));
+        utf8_print_line(stderr, "mlpc: error: cannot write '%s': %s", path, strerror(errno));
         return false;
     }
     return true;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "../quote.h"
+#include "../utf8.h"
 #include "npy.h"
 #include "onnx.pb-c.h"
 #include "tensor.h"
@@ -52,7 +53,7 @@ static Onnx__ModelProto *unpack(struct model *model, const unsigned char *bytes,
 
 static enum exit_status unreadable(const char *path, const char *why)
 {
-    fprintf(stderr, "mlpc: error: cannot read '%s': %s\n", path, why);
+    utf8_print_line(stderr, "mlpc: error: cannot read '%s': %s", path, why);
     return EXIT_ENVIRONMENT;
 }
 
@@ -376,8 +377,8 @@ static void drop_inputs(struct model *model)
         if (value->needed)
             model->inputs.at[kept++] = value;
         else
-            fprintf(stderr, "%s: note: no output depends on the input %s: it is left out\n", model->path,
-                    quote(model->arena, value->name));
+            utf8_print_line(stderr, "%s: note: no output depends on the input %s: it is left out", model->path,
+                            quote(model->arena, value->name));
     }
     model->inputs.count = kept;
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../utf8.h"
 #include "name.h"
 
 static const char help[] =
@@ -30,7 +31,7 @@ static const char help[] =
 
 static enum exit_status wrong(const char *what, const char *argument)
 {
-    fprintf(stderr, "mlpc: error: %s '%s' (see mlpc import --help)\n", what, argument);
+    utf8_print_line(stderr, "mlpc: error: %s '%s' (see mlpc import --help)", what, argument);
     return EXIT_COMMAND_LINE;
 }
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "../quote.h"
+#include "../utf8.h"
 #include "npy.h"
 #include "tensor.h"
 
@@ -25,7 +26,7 @@ static bool command(const char *const *words)
     fflush(NULL);
     int error = posix_spawn(&child, words[0], NULL, NULL, (char **)(uintptr_t)words, environ);
     if (error) {
-        fprintf(stderr, "mlpc: error: cannot run '%s': %s\n", words[0], strerror(error));
+        utf8_print_line(stderr, "mlpc: error: cannot run '%s': %s", words[0], strerror(error));
         return false;
     }
     while (waitpid(child, &status, 0) < 0) {
@@ -80,7 +81,7 @@ static enum exit_status wrong(const char *path, const char *what)
 {
     if (!what)
         return EXIT_ENVIRONMENT;
-    fprintf(stderr, "mlpc: error: '%s' %s\n", path, what);
+    utf8_print_line(stderr, "mlpc: error: '%s' %s", path, what);
     return EXIT_USER;
 }
 
@@ -148,8 +149,8 @@ static enum exit_status compare(const struct try *try, size_t index, const char 
     double worst = difference(tensor_numbers(try->arena, got), tensor_numbers(try->arena, expected), got->count,
                               &largest);
     bool good = worst <= tolerance * largest;
-    fprintf(good ? stdout : stderr, "%s: output %s: largest difference %.2g, %s %.2g (%g of %.3g)\n", path, name, worst,
-            good ? "of at most" : "more than", tolerance * largest, tolerance, largest);
+    utf8_print_line(good ? stdout : stderr, "%s: output %s: largest difference %.2g, %s %.2g (%g of %.3g)", path, name,
+                    worst, good ? "of at most" : "more than", tolerance * largest, tolerance, largest);
     return good ? EXIT_DONE : EXIT_USER;
 }
 
@@ -248,7 +249,7 @@ enum exit_status try_network(struct try *try, const char *const *checks, size_t 
     const char *place = getenv("TMPDIR");
     char *folder = arena_format(try->arena, "%s/mlpc-XXXXXX", place && *place ? place : "/tmp");
     if (!mkdtemp(folder)) {
-        fprintf(stderr, "mlpc: error: cannot make a folder in '%s': %s\n", folder, strerror(errno));
+        utf8_print_line(stderr, "mlpc: error: cannot make a folder in '%s': %s", folder, strerror(errno));
         return EXIT_ENVIRONMENT;
     }
     try->folder = folder;

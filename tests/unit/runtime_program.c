@@ -166,6 +166,8 @@ static void wrong_command_lines(void **state)
     complains(2, &model, "x.npy y=y.npy", "'x.npy': for which of x, y? Write NAME=x.npy");
     complains(2, &model, "--nothing", "unknown option --nothing");
     complains(2, &model, "-x", "unknown option -x");
+    complains(2, &model, "--\x1b[2J\xc3\xa9\xc2\x9b\xed\xa0\x80\xc0\xaf\xf4\x90\xe2\x82",
+              "unknown option --\\x1b[2J\xc3\xa9\\xc2\\x9b\\xed\\xa0\\x80\\xc0\\xaf\\xf4\\x90\\xe2\\x82;");
     complains(2, &model, "--inf", "unknown option --inf");
     complains(2, &model, "--info=1", "--info takes no value");
     complains(2, &model, "--bench --verify", "--bench and --verify");
