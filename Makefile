@@ -6,7 +6,7 @@
 #   make check-gpu  the CUDA target, where there is a GPU        make bench    against other tools, where there is one
 #   make bench-cpu  the CPU target against other tools           make install  into PREFIX (/usr/local), below DESTDIR
 #   make clean    removes build/                            make uninstall  removes what make install made
-#   make check-random  random networks: see tests/trust.mk
+#   make check-random  random networks, make fuzz: see tests/trust.mk
 #
 # V=1 shows whole commands. Sources are found by wildcard; header dependencies follow by themselves.
 
@@ -118,7 +118,7 @@ $(B)/tests/damage: $(addprefix $(B)/tests/,onnx/damage.o command.o)
 $(B)/tests/show_digits: $(addprefix $(B)/tests/,demo/show_digits.o compare.o)
 	$(call say,LINK)$(LINK) -o $@ $^ -lm
 
-check: all $(UNITS) $(TOOLS)
+check: all $(UNITS) $(TOOLS) fuzz_targets
 	@SANITIZE="$(SANITIZE)" tests/check.sh $(B) $(UNITS)
 
 # Compiler, runtime, tests and the programs they generate, all with sanitizers; each object of an arena its own malloc.

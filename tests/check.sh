@@ -146,11 +146,12 @@ start depfile tests/depfile.sh "$build"
 start program tests/program.sh "$build"
 start faults tests/faults/faults.sh "$build"
 start onnx tests/onnx.sh "$build"
+start fuzz tests/fuzz.sh "$build"
 start library tests/library/library.sh "$build"
 start reproducible tests/reproducible.sh "$build"
 start instructions as_users_do tests/instructions.sh "$build"
 for name in messages page golden format texts networks levels compiler options depfile install tour \
-    program faults onnx library reproducible instructions cuda tune; do
+    program faults onnx fuzz library reproducible instructions cuda tune; do
     show "$name"
 done
 MLPC=$PWD/$build/mlpc suite cases run_cases tests/one_level.sh "$build/cases" "$([ -n "${SANITIZE:-}" ] && echo 300 || echo 60)" \

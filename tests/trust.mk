@@ -1,6 +1,7 @@
 # Of the Makefile: what the compiler and what it makes are held to beyond cases.
 #
 #   make check-random N=1000 SEED=1     random networks; asan-random: the same under sanitizers
+#   make fuzz TARGET=language TIME=60   fuzzes, with clang: all of tests/fuzz/*.c unless told
 #   make check-threads                  every case on one, two and three threads: the same bits
 #   make tsan CALLS=2000                libraries under threads, with ThreadSanitizer
 #   make check-rounds ROUNDS=10000      libraries opened and closed again and again hold no more than at first
@@ -37,3 +38,61 @@ check-rounds: all
 # Every call of the system that can fail, failing in turn.
 $(B)/tests/fail_calls: $(addprefix $(B)/tests/,faults/faults.o command.o)
 	$(call say,LINK)$(LINK) -o $@ $^
+
+# ---- Fuzzing ----
+
+# One file of tests/fuzz each. In $(B)/tests without an engine, one pass over the files that it is given, for `make
+# check`; as $(FUZZERS)/fuzz_TARGET with the engine of `make fuzz`.
+FUZZ_TARGETS = $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/*.c))
+FUZZ_COMMON  = $(addprefix $(B)/tests/fuzz/common/,fuzz.o compiled.o)
+FUZZ_NETS    = $(addprefix $(B)/tests/fuzz/net/,one.h two.h)
+FUZZERS      = $(B)
+FUZZ_LINK    = -Wl,--wrap=mlp_seconds -ljansson -lprotobuf-c -lpthread -lm
+
+$(B)/tests/fuzz/%.o: tests/fuzz/%.c | $(PARSER) $(FUZZ_NETS)
+	$(call say,CC)mkdir -p $(@D) && $(COMPILE) -Itests/fuzz -Icompiler -I$(B)/compiler -Iruntime -I$(B)/tests/fuzz/net \
+	    -c -o $@ $<
+
+# What only looks at texts need not be looked at.
+$(B)/tests/fuzz/common/fuzz.o: override SANITIZE =
+$(B)/tests/fuzz/common/fuzz.o: override CFLAGS = -O2 -g1
+
+$(B)/tests/fuzz/net/%.h: tests/fuzz/common/%.mlp $(B)/mlpc
+	$(call say,MLPC)$(B)/mlpc --target=cpu --cpu=x86-64 --random-weights=1 --weights=$(if $(filter two,$*),external,embed) \
+	    -o $(@D) $<
+
+# The programs that the command line is for.
+$(B)/tests/fuzz/net.a: $(FUZZ_NETS)
+	$(call say,CC)cd $(@D)/net && rm -f *_main.c *.o && $(COMPILE) -I$(CURDIR)/runtime -c *.c *.S && \
+	    rm -f ../net.a && ar rcsD ../net.a *.o
+
+$(B)/tests/libmlpc.a: $(FUZZ_COMMON) $(PASSES)
+	$(call say,AR)mkdir -p $(@D) && rm -f $@ && ar rcsD $@ $^
+
+FUZZ_PARTS = $(B)/tests/fuzz/%.o $(B)/tests/fuzz/net.a $(B)/tests/libmlpc.a $(B)/runtime/libmlprt.a
+
+$(B)/tests/fuzz_%: $(B)/tests/fuzz/common/standalone.o $(FUZZ_PARTS)
+	$(call say,LINK)$(LINK) -o $@ $^ $(FUZZ_LINK)
+
+$(FUZZERS)/fuzz_%: $(FUZZ_PARTS)
+	$(call say,LINK)$(LINK) $(ENGINE) -o $@ $^ $(FUZZ_LINK)
+
+fuzz_targets: $(addprefix $(B)/tests/fuzz_,$(FUZZ_TARGETS))
+fuzz_engines: $(addprefix $(FUZZERS)/fuzz_,$(FUZZ_TARGETS))
+
+# The same with clang and its sanitizers, in build/fuzz. `make fuzz`: each target, or TARGET, for TIME seconds.
+FUZZ_BUILD = B=build/fuzz CC=clang CFLAGS='-O1 -gline-tables-only -fno-omit-frame-pointer' \
+             SANITIZE='-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined \
+             -DMLPC_ARENA_PER_OBJECT'
+ENGINE     = -fsanitize=fuzzer
+TIME       = 60
+fuzz:
+	@$(MAKE) --no-print-directory fuzz_engines $(FUZZ_BUILD)
+	@tests/fuzz/layout.sh build/fuzz $(FUZZ_TARGETS)
+	@build/fuzz/run.sh $(TIME) 1 $(TARGET)
+# For bundle.sh.
+fuzz_bundle:
+	@$(MAKE) --no-print-directory fuzz_engines $(FUZZ_BUILD)
+	@tests/fuzz/layout.sh $(FUZZERS) $(FUZZ_TARGETS)
+
+.PHONY: fuzz_targets fuzz_engines fuzz fuzz_bundle

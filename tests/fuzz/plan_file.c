@@ -1,29 +1,13 @@
 /* Fuzzes the reader of tuned plans and forms. What it reads must print as a text that reads as the same entries.
  *
- *     clang -O1 -g -D_GNU_SOURCE -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined -Iruntime \
- *         -o build/fuzz_plan_file tests/fuzz/plan_file.c runtime/plan_file*.c
- *     mkdir -p build/fuzz_plan_file_found
- *     build/fuzz_plan_file -max_len=8192 -max_total_time=300 build/fuzz_plan_file_found tests/fuzz/plan_file
- *
- * With any compiler and -DSTANDALONE in place of -fsanitize=fuzzer, it runs the files that it is given, once each.
- *
  * A wrong checksum would stop every text that a fuzzer makes. Where that is all that is wrong with an entry, the one
  * that the reader asks for is put in its place, and the text is read again. */
 #include "plan_file.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define REQUIRE(condition)                                                                                            \
-    do {                                                                                                              \
-        if (!(condition)) {                                                                                           \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                                           \
-            abort();                                                                                                  \
-        }                                                                                                             \
-    } while (0)
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "common/fuzz.h"
 
 static char *line_at(char *text, size_t size, size_t line)
 {
@@ -93,9 +77,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     mlp_plan_file file;
     mlp_plan_error error;
-    char *text = malloc(size ? size : 1);       /* ends where its block ends */
-    REQUIRE(text);
-    memcpy(text, data, size);
+    char *text = fuzz_copy(data, size, false);
     int good = mlp_plan_file_parse(text, size, &file, &error);
     for (int repairs = 0; !good && repairs < 100 && repair(text, size, &error); repairs++) {
         mlp_plan_file_free(&file);
@@ -109,28 +91,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     free(text);
     return 0;
 }
-
-#ifdef STANDALONE
-
-static int run(const char *path)
-{
-    static uint8_t data[1 << 20];
-    FILE *file = fopen(path, "rb");
-    size_t size = file ? fread(data, 1, sizeof data, file) : 0;
-    if (!file || ferror(file) || !feof(file)) {
-        fprintf(stderr, "%s: cannot be read, or is larger than %zu bytes\n", path, sizeof data);
-        exit(1);
-    }
-    fclose(file);
-    return LLVMFuzzerTestOneInput(data, size);
-}
-
-int main(int argc, char **argv)
-{
-    for (int i = 1; i < argc; i++)
-        run(argv[i]);
-    printf("%d files\n", argc - 1);
-    return 0;
-}
-
-#endif
