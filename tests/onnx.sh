@@ -149,6 +149,18 @@ status "the same data in the folder" 0 import --name=link "$scratch/linked/m.onn
 cp "$scratch/linked/m.onnx" "$scratch/linked/link.safetensors"
 status "an input as output" 2 "$build/mlpc" import -o "$scratch/linked" "$scratch/linked/link.safetensors"
 
+# Flatten 300,000 times, of a constant that the operator behind them reads: no stack is that deep. Protobuf joins two
+# graphs; the first has ONNX's operators Neg and Add behind the chain, its input, output and constant.
+{
+    printf '\010\010:e\012\020\012\006300000\022\001q\042\003Neg\012\016\012\001x\012\001q\022\001y\042\003Add\022\001g'
+    printf '*\024\010\001\010\001\020\001B\006000000J\004\000\000\200?Z\023\012\001x\022\016\012\014\010\001\022\010'
+    printf '\012\002\010\001\012\002\010\001b\023\012\001y\022\016\012\014\010\001\022\010\012\002\010\001\012\002\010\001'
+    printf 'B\004\012\000\020\021:\240\261\356\003'
+    awk 'BEGIN { for (i = 0; i < 300000; i++) printf "\n\031\n\006%06d\022\006%06d\"\007Flatten", i, i + 1 }'
+} >"$scratch/chain.onnx"
+status "a long chain of views" 0 import --name=chain "$scratch/chain.onnx"
+check "what it computes" grep -q 'output y = x - 1;' "$scratch/here/chain.mlp"
+
 # ---- files that are damaged ----
 
 mkdir "$scratch/damage"

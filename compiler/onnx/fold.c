@@ -341,12 +341,10 @@ static bool fold_gather(const struct fold *f)
     if (rank > RANK_MAX || indices->symbols || !element_is_integer(indices->type))
         return model_refuse(f->t->model, f->node, "its indices are no whole numbers, or of too many dimensions");
     struct shape shape = {.rank = rank};
-    int64_t inner = 1, outer = 1, size = from->shape.dims[axis];
+    int64_t inner = 1, size = from->shape.dims[axis];
     for (int i = 0; i < rank; i++)
         shape.dims[i] = i < axis ? from->shape.dims[i] : i < axis + indices->shape.rank
                         ? indices->shape.dims[i - axis] : from->shape.dims[i - indices->shape.rank + 1];
-    for (int i = 0; i < axis; i++)
-        outer *= from->shape.dims[i];
     for (int i = axis + 1; i < from->shape.rank; i++)
         inner *= from->shape.dims[i];
     struct constant *out = result_new(f, 0, from->type, &shape);
@@ -365,7 +363,7 @@ static bool fold_gather(const struct fold *f)
         if (symbols)
             symbols[i] = from->symbols[source];
     }
-    return outer >= 0;
+    return true;
 }
 
 static bool fold_concat(const struct fold *f)

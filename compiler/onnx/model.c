@@ -64,12 +64,15 @@ bool element_is_integer(enum element type)
 
 bool shape_count(const struct shape *shape, size_t *count)
 {
-    int64_t product = 1;
+    int64_t product = 1;            /* without zeros: strides and parts of a shape must not overflow beside one either */
+    bool empty = false;
     for (int i = 0; i < shape->rank; i++) {
-        if (shape->dims[i] < 0 || !CHECKED_MUL(product, shape->dims[i], &product))
+        int64_t size = shape->dims[i];
+        if (size < 0 || !CHECKED_MUL(product, size ? size : 1, &product))
             return false;
+        empty = empty || !size;
     }
-    return CHECKED_ADD(product, 0, count);
+    return CHECKED_ADD(empty ? 0 : product, 0, count);
 }
 
 const char *shape_text(struct arena *arena, const struct shape *shape)

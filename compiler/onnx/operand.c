@@ -139,7 +139,7 @@ struct constant *constant_reshaped(struct arena *arena, struct constant *constan
 {
     struct constant *copy = ARENA_NEW(arena, struct constant);
     *copy = *constant;
-    copy->origin = constant;
+    copy->origin = constant->origin ? constant->origin : constant;
     copy->shape = *shape;
     return copy;
 }

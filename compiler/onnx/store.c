@@ -82,7 +82,7 @@ static bool is_made_up(const char *name)
 
 static const void *data_of(const struct constant *constant)
 {
-    while (constant->origin)
+    if (constant->origin)
         constant = constant->origin;
     return constant->bytes ? (const void *)constant->bytes : constant->numbers;
 }

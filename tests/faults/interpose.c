@@ -48,6 +48,13 @@ static __attribute__((destructor)) void end(void)
     close(file);
 }
 
+/* gcov's, which a program that was compiled for it writes at its end: nothing from there on is the program's own. */
+static int is_profile(const char *path)
+{
+    const char *end = strrchr(path, '.');
+    return end && !strcmp(end, ".gcda");
+}
+
 /* Whether this call is the one. */
 static int fails(const char *which, int error)
 {
@@ -115,6 +122,8 @@ int open(const char *path, int flags, ...)
     va_start(rest, flags);
     mode_t mode = flags & O_CREAT ? va_arg(rest, mode_t) : 0;
     va_end(rest);
+    if (is_profile(path))
+        kind = NULL;
     return fails("open", EMFILE) ? -1 : real(path, flags, mode);
 }
 

@@ -772,6 +772,11 @@ def all_refused():
         "more elements than can be counted",
     )
     refuse(
+        "huge_beside_zero",
+        one("Flatten", "w", [TensorProto(name="w", data_type=F32, dims=(0, 1 << 40, 1 << 40), raw_data=b"")]),
+        "more elements than can be counted",
+    )
+    refuse(
         "negative_size",
         one("MatMul", "x w", [TensorProto(name="w", data_type=F32, dims=(-6, 4), raw_data=b"")]),
         "has a negative size",
