@@ -75,6 +75,12 @@ int64_t attribute_int(const struct onnx_node *node, const char *name, int64_t fa
     return attribute ? attribute->i : fallback;
 }
 
+enum element attribute_element(const struct onnx_node *node, const char *name)
+{
+    int64_t number = attribute_int(node, name, 0);
+    return number > 0 && number <= INT32_MAX ? (enum element)number : 0;
+}
+
 double attribute_float(const struct onnx_node *node, const char *name, double fallback)
 {
     const Onnx__AttributeProto *attribute = find(node, name);

@@ -314,7 +314,7 @@ bool translate_same(struct translation *t, const struct onnx_node *node)
 bool translate_cast(struct translation *t, const struct onnx_node *node)
 {
     const struct rows *x = rows_input(t, node, 0, "its input");
-    enum element to = (enum element)attribute_int(node, "to", 0);
+    enum element to = attribute_element(node, "to");
     if (!x)
         return false;
     if (!element_is_float(to))

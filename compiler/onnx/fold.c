@@ -1,5 +1,6 @@
 #include "fold.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -49,9 +50,11 @@ static bool finish(const struct fold *f, struct constant *result)
     return true;
 }
 
+/* One that the operator must have. */
 static struct constant *input(const struct fold *f, int index)
 {
-    return has_input(f->node, index) ? f->node->inputs[index]->constant : NULL;
+    assert(has_input(f->node, index) && f->node->inputs[index]->constant);
+    return f->node->inputs[index]->constant;
 }
 
 static const double *numbers(const struct fold *f, struct constant *constant)
@@ -136,7 +139,7 @@ static bool fold_constant(const struct fold *f)
 static bool read_shape(const struct fold *f, int index, struct shape *shape)
 {
     struct constant *constant = input(f, index);
-    if (!constant || constant->symbols || constant->count > RANK_MAX || !element_is_integer(constant->type))
+    if (constant->symbols || constant->count > RANK_MAX || !element_is_integer(constant->type))
         return model_refuse(f->t->model, f->node, "its shape is not known, or has more than %d dimensions", RANK_MAX);
     shape->rank = (int)constant->count;
     for (int i = 0; i < shape->rank; i++)
@@ -463,7 +466,7 @@ static double cast(double number, enum element to)
 static bool fold_cast(const struct fold *f)
 {
     struct constant *from = input(f, 0);
-    enum element to = (enum element)attribute_int(f->node, "to", 0);
+    enum element to = attribute_element(f->node, "to");
     if (!element_size(to) || !element_size(from->type))
         return model_refuse(f->t->model, f->node, "it turns numbers into what is none, or the reverse");
     if (to == from->type) {

@@ -15,8 +15,6 @@
 #include "npy.h"
 #include "tensor.h"
 
-extern char **environ;
-
 /* ---- the program ---- */
 
 static bool command(const char *const *words)

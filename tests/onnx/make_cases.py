@@ -640,6 +640,7 @@ def all_refused():
     )
     refuse("integers", one("Add", "x c", [ints("c", 1)]), "it combines f32 with int64")
     refuse("to_integer", one("Cast", "x", to=I64), "turns values into int64")
+    refuse("to_no_type", one("Cast", "x", to=(1 << 32) + F32), "turns values into an unusual type")
     refuse(
         "rounds_between",
         model(
