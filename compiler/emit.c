@@ -75,12 +75,11 @@ void emit_banner(struct emitter *emitter, const struct plan *plan)
 /* The shortest decimal text that reads back as the same number, for numbers of at most `digits` digits. */
 static const char *shortest(struct arena *arena, double number, int digits, bool is_float)
 {
-    char *text = NULL;
-    for (int i = 1; i <= digits; i++) {
-        text = arena_format(arena, "%.*g", i, number);
-        if (is_float ? strtof(text, NULL) == (float)number : strtod(text, NULL) == number)
-            break;
-    }
+    char *text;
+    int i = 0;
+    do
+        text = arena_format(arena, "%.*g", ++i, number);
+    while (i < digits && (is_float ? strtof(text, NULL) != (float)number : strtod(text, NULL) != number));
     return strpbrk(text, ".e") ? text : arena_format(arena, "%s.0", text);
 }
 

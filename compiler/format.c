@@ -164,9 +164,7 @@ static size_t add_statement(struct layout *layout, size_t first)
     for (size_t i = first;; i++) {
         const struct lexeme *lexeme = lexeme_at(layout, i);
         bool comment = lexeme->kind == LEXEME_COMMENT, may_break = lexeme->rank != NO_BREAK;
-        if (comment && lexeme->line_ends)
-            begin_inside(layout, lexeme);
-        else if (!comment && i > first && (broken || (may_break && !fits(layout, i))))
+        if (comment ? lexeme->line_ends : i > first && (broken || (may_break && !fits(layout, i))))
             begin_inside(layout, lexeme);
         else if (lexeme->space && i > first)
             append(layout, " ", 1);

@@ -15,8 +15,6 @@
 #include "leftovers.h"
 #include "progress.h"
 
-extern char **environ;
-
 struct job {
     struct arena *arena;
     struct diags *diags;
