@@ -270,14 +270,18 @@ static void unify_value(void *context, int value)
         replace_shape(rows, rows_piece_of(rows, value, i)->shape, rows_piece_of(rows, unify->first, i)->shape);
 }
 
-static void note_row_operation(struct rows *rows, const struct step *step, int value)
+/* A norm's rows are in one piece, those of a reduction may be in several, each of which it adds up. */
+static void note_row_operation(struct rows *rows, const struct step *step)
 {
-    if (op_info[rows_last(step)->op].kind != KIND_ROW || value < 0)
+    enum op_kind kind = op_info[rows_last(step)->op].kind;
+    int value = kind == KIND_ROW ? step->out : kind == KIND_REDUCE ? rows_row_value(rows->plan, step) : -1;
+    if (value < 0)
         return;
-    if (rows->piece_count[value] > 1)
+    if (kind == KIND_ROW && rows->piece_count[value] > 1)
         rows->refusal = arena_format(rows->plan->arena, "the columns of '%s' are kept in several parts, and it is a "
                                      "row operation", step->name);
-    rows->shapes.at[rows_piece_of(rows, value, 0)->shape].whole = true;
+    for (int i = 0; i < rows->piece_count[value]; i++)
+        rows->shapes.at[rows_piece_of(rows, value, i)->shape].whole = true;
 }
 
 /* A step's tensors share a shape; tensors that meet memory lie as it is read best. Those too wide to be at hand whole
@@ -290,7 +294,7 @@ static void find_shapes(struct rows *rows)
         each_column_value(plan, &plan->steps.at[i], &unify, unify_value);
     }
     for (size_t i = 0; i < plan->steps.count; i++)
-        note_row_operation(rows, &plan->steps.at[i], plan->steps.at[i].out);
+        note_row_operation(rows, &plan->steps.at[i]);
     for (size_t i = 0; i < rows->pieces.count; i++) {
         const struct rows_piece *piece = &rows->pieces.at[i];
         struct rows_shape *shape = &rows->shapes.at[piece->shape];

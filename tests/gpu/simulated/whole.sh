@@ -75,4 +75,15 @@ END
 # A parameter that is a single number is staged in front of others.
 verify number rows < <(sed 's/batch/dtype f16; batch/' networks/number_and_bias.mlp)
 
+# Rows of more columns than are kept in one piece unless something needs them so.
+verify reductions rows <<'END'
+model reductions {
+    dtype f16;
+    input x: f16[294];
+    m = mean(x);
+    s = sum(relu(x[3:200]));
+    output y = linear(concat(m, s), 16, "a") * linear(x[0:150], 16, "b");
+}
+END
+
 exit $failed
