@@ -7,7 +7,7 @@
  * Networks have the seeds SEED, SEED + 1, ... Some go together into one program, since a program's compilation is what
  * takes time; -x: each is made by `COMPILER --exe`, which may be MLPC or stand for it (tests/gpu/simulated). One that
  * fails is made as small as it can be and still fail, and printed. -w: only writes a network, its arrays, what must come
- * out and the tolerances into FOLDER. $CC: compiler and options for generated code. */
+ * out of a GPU and the tolerances into FOLDER. $CC: compiler and options for generated code. */
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
@@ -243,7 +243,7 @@ static struct trial begin(const struct network *network, const char *folder)
     const char *error;
     trial.graph = expand(network, &error);
     trial.inputs = draw_inputs(trial.graph);
-    trial.expected = evaluate(trial.graph, trial.inputs);
+    trial.expected = evaluate(trial.graph, trial.inputs, ON_CPU);
     if (mkdir(trial.folder, 0777) || !write_network(trial.graph, trial.inputs, trial.folder)) {
         fprintf(stderr, "random_networks: cannot write into %s: %s\n", folder, strerror(errno));
         exit(3);
@@ -403,7 +403,7 @@ static int write_one(uint64_t seed, const char *folder)
         return 1;
     struct graph *graph = expand(network, &error);
     struct array_in *inputs = draw_inputs(graph);
-    bool good = write_network(graph, inputs, folder) && write_expected(graph, evaluate(graph, inputs), folder);
+    bool good = write_network(graph, inputs, folder) && write_expected(graph, evaluate(graph, inputs, ON_GPU), folder);
     if (!good)
         fprintf(stderr, "random_networks: cannot write into %s: %s\n", folder, strerror(errno));
     pool_free();

@@ -181,8 +181,11 @@ struct expected {
     int width;
 };
 
+/* On a GPU, cuBLASLt computes the gelu_tanh behind a product by a fast tanh. */
+enum device { ON_CPU, ON_GPU };
+
 /* What each output must be, and how far it may be off. */
-struct expected *evaluate(const struct graph *graph, const struct array_in *inputs);
+struct expected *evaluate(const struct graph *graph, const struct array_in *inputs, enum device device);
 
 /* ---- Files (files.c) ---- */
 
