@@ -56,6 +56,7 @@ mlp_status mlp_gemm_failed(mlp_cuda *cuda, const mlp_gemm *gemm, const char *cal
 {
     const char *words = cublasLtGetStatusString(status), *name = cublasLtGetStatusName(status);
     int length = (int)strcspn(call, "(");
+    cudaGetLastError();             /* the library calls the CUDA runtime */
     if (!gemm)
         return mlp_fail(&cuda->network, status_of(status), "%.*s: %s (%s)", length, call, words, name);
     return mlp_fail(&cuda->network, status_of(status), "%s, %lld rows: %.*s: %s (%s)", gemm->step, (long long)gemm->n,

@@ -36,6 +36,9 @@ cublasStatus_t mlp_algorithm_build(mlp_cuda *cuda, const mlp_gemm *gemm, const m
                                    cublasLtMatmulAlgo_t *algorithm);
 cublasStatus_t mlp_algorithm_read(const cublasLtMatmulAlgo_t *algorithm, mlp_algorithm *attributes);
 
+/* The attributes of the algorithm that a plan uses. */
+mlp_status mlp_gemm_read(mlp_cuda *cuda, const mlp_gemm *gemm, const mlp_gemm_plan *plan, mlp_algorithm *attributes);
+
 /* Asks whether the algorithm can run this product; *workspace is what it needs. */
 cublasStatus_t mlp_algorithm_check(mlp_cuda *cuda, mlp_gemm_plan *plan, const cublasLtMatmulAlgo_t *algorithm,
                                    uint64_t *workspace);

@@ -71,6 +71,16 @@ cublasStatus_t mlp_algorithm_read(const cublasLtMatmulAlgo_t *algorithm, mlp_alg
     return status;
 }
 
+mlp_status mlp_gemm_read(mlp_cuda *cuda, const mlp_gemm *gemm, const mlp_gemm_plan *plan, mlp_algorithm *to)
+{
+    cublasLtMatmulAlgo_t algorithm;
+    memcpy(&algorithm, plan->algorithm, sizeof algorithm);
+    cublasStatus_t status = mlp_algorithm_read(&algorithm, to);
+    return status == CUBLAS_STATUS_SUCCESS
+               ? MLP_OK
+               : mlp_gemm_failed(cuda, gemm, "cublasLtMatmulAlgoConfigGetAttribute", status);
+}
+
 cublasStatus_t mlp_algorithm_check(mlp_cuda *cuda, mlp_gemm_plan *plan, const cublasLtMatmulAlgo_t *algorithm,
                                    uint64_t *workspace)
 {
@@ -171,7 +181,7 @@ mlp_status mlp_gemm_tell(mlp_cuda *cuda, size_t index, mlp_plan_info *info)
     const mlp_gemm *gemm = &cuda->config->gemms[index];
     const mlp_gemm_plan *plan = &cuda->config->plans[index];
     *info = (mlp_plan_info){.state = plan->state, .apart = plan->apart != NULL, .workspace = plan->workspace};
-    GEMM_CHECK(gemm, mlp_algorithm_read((const cublasLtMatmulAlgo_t *)(const void *)plan->algorithm, &info->algorithm));
+    MLP_TRY(mlp_gemm_read(cuda, gemm, plan, &info->algorithm));
     if (!plan->locked)
         return MLP_OK;
     info->device = plan->locked->device->name;

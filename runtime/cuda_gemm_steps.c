@@ -35,7 +35,9 @@ static mlp_status use_entry(mlp_tuner *tuner, size_t index, const mlp_plan_entry
     mlp_gemm_plan *plan = &cuda->config->plans[index];
     cublasLtMatmulAlgo_t algorithm;
     MLP_TRY(mlp_gemm_describe(cuda, gemm, entry->apart, plan));
-    GEMM_CHECK(gemm, mlp_algorithm_build(cuda, gemm, &entry->algorithm, &algorithm));
+    cublasStatus_t status = mlp_algorithm_build(cuda, gemm, &entry->algorithm, &algorithm);
+    if (status != CUBLAS_STATUS_SUCCESS)
+        return mlp_gemm_failed(cuda, gemm, "cublasLtMatmulAlgoInit, or a setting of it", status);
     mlp_gemm_use(plan, &algorithm, entry->workspace);
     return MLP_OK;
 }
@@ -99,13 +101,13 @@ mlp_status mlp_record_form(mlp_tuner *tuner, mlp_cuda_forward *forward, size_t r
     CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
     mlp_status status = queue(tuner, forward, repeats);
     cudaError_t error = cudaStreamEndCapture(stream, &graph);
-    if (error == cudaSuccess && status == MLP_OK)
-        error = cudaGraphInstantiate(ready, graph, 0);
+    if (status == MLP_OK && error != cudaSuccess)
+        status = mlp_cuda_failed(tuner->cuda, NULL, "cudaStreamEndCapture", error);
+    if (status == MLP_OK && (error = cudaGraphInstantiate(ready, graph, 0)) != cudaSuccess)
+        status = mlp_cuda_failed(tuner->cuda, NULL, "cudaGraphInstantiate", error);
     if (graph)
         cudaGraphDestroy(graph);
-    MLP_TRY(status);
-    CHECK(error);
-    return MLP_OK;
+    return status;
 }
 
 /* All steps, with the plans that are in use now. */
@@ -162,10 +164,8 @@ static mlp_status tell(mlp_tuner *tuner, size_t index, const mlp_plan_entry *ent
     const mlp_gemm *gemm = &cuda->config->gemms[index];
     const mlp_gemm_plan *plan = &cuda->config->plans[index];
     mlp_plan_entry first = *entry;
-    cublasLtMatmulAlgo_t algorithm;
-    memcpy(&algorithm, plan->algorithm, sizeof algorithm);
-    GEMM_CHECK(gemm, mlp_algorithm_read(&algorithm, &first.algorithm));
-    memcpy(first.bytes, &algorithm, sizeof first.bytes);
+    MLP_TRY(mlp_gemm_read(cuda, gemm, plan, &first.algorithm));
+    memcpy(first.bytes, plan->algorithm, sizeof first.bytes);
     first.apart = 0;
     first.workspace = plan->workspace;
     first.times.warm = entry->times.first_warm;

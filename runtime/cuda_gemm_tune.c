@@ -442,7 +442,5 @@ mlp_status mlp_cuda_tune(mlp_cuda *cuda, const struct mlp_tuning *tuning)
 {
     int before = 0;
     MLP_TRY(mlp_cuda_enter(cuda, &before));
-    mlp_status status = tune(cuda, tuning);
-    mlp_cuda_leave(cuda, before);
-    return status;
+    return mlp_cuda_leave(cuda, before, tune(cuda, tuning));
 }

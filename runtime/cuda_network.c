@@ -54,10 +54,16 @@ static mlp_status enter_device(mlp_cuda *cuda, int *before)
     return MLP_OK;
 }
 
-static void leave_device(const mlp_cuda *cuda, int before)
+/* `status`, or that of a caller's device that cannot be given back. */
+static mlp_status leave_device(mlp_cuda *cuda, int before, mlp_status status)
 {
-    if (before != cuda->device)
-        cudaSetDevice(before);
+    cudaError_t error = before != cuda->device ? cudaSetDevice(before) : cudaSuccess;
+    if (error == cudaSuccess)
+        return status;
+    if (status == MLP_OK)
+        return mlp_cuda_failed(cuda, NULL, "cudaSetDevice", error);
+    cudaGetLastError();
+    return status;
 }
 
 /* The caller's current device stays the caller's: every call from outside works between these two. */
@@ -70,10 +76,11 @@ mlp_status mlp_cuda_enter(mlp_cuda *cuda, int *device_before)
     return status;
 }
 
-void mlp_cuda_leave(mlp_cuda *cuda, int device_before)
+mlp_status mlp_cuda_leave(mlp_cuda *cuda, int device_before, mlp_status status)
 {
-    leave_device(cuda, device_before);
+    status = leave_device(cuda, device_before, status);
     mlp_leave(&cuda->network);
+    return status;
 }
 
 static mlp_status find_device(mlp_cuda *cuda, int device)
@@ -99,7 +106,9 @@ static mlp_status find_arena(mlp_cuda *cuda)
     const mlp_cuda_config *config = cuda->config;
     void *arena = NULL;
     if (config->find_arena) {
-        CHECK(config->find_arena(&arena));
+        int error = config->find_arena(&arena);
+        if (error)
+            return mlp_cuda_failed(cuda, NULL, "cudaGetSymbolAddress", error);
     } else {
         count_allocation();
         CHECK(cudaMalloc(&arena, config->arena_bytes));
@@ -131,17 +140,25 @@ static mlp_status make_stream(mlp_cuda *cuda)
 
 /* ---- Weights ---- */
 
-/* What has been queued may still read the old weights: this waits for it. */
-static mlp_status upload(mlp_cuda *cuda)
+/* What has been queued may still read the old weights: this waits for it. Where the copy fails there are no weights:
+ * some may be the new ones, and some the old. */
+static mlp_status copy_weights(mlp_cuda *cuda)
 {
     cudaStream_t stream = (cudaStream_t)cuda->stream;
     CHECK(cudaStreamWaitEvent(stream, (cudaEvent_t)cuda->idle, 0));
+    cuda->uploaded = 0;
     CHECK(cudaMemcpyAsync(cuda->arena, cuda->network.weights, cuda->config->weights_bytes, cudaMemcpyHostToDevice,
                           stream));
     CHECK(cudaStreamSynchronize(stream));
     cuda->uploaded = 1;
-    mlp_weights_unload(&cuda->network);
     return MLP_OK;
+}
+
+static mlp_status upload(mlp_cuda *cuda)
+{
+    mlp_status status = copy_weights(cuda);
+    mlp_weights_unload(&cuda->network);
+    return status;
 }
 
 static mlp_status read_weights_file(mlp_cuda *cuda, const char *path)
@@ -190,9 +207,7 @@ mlp_status mlp_cuda_load_weights(mlp_cuda *cuda, const char *path)
 {
     int before = 0;
     MLP_TRY(mlp_cuda_enter(cuda, &before));
-    mlp_status status = exchange_weights(cuda, path);
-    mlp_cuda_leave(cuda, before);
-    return status;
+    return mlp_cuda_leave(cuda, before, exchange_weights(cuda, path));
 }
 
 /* ---- Graphs ---- */
@@ -270,12 +285,15 @@ static mlp_status record_all(mlp_cuda *cuda)
 
 /* ---- init and close ---- */
 
-/* Gives back whatever is there; the device is the network's. */
+/* Gives back whatever is there, when nothing works on it any more. On a device that has failed each call fails, and is
+ * made all the same: what it holds on the host goes. */
 static void tear_down(mlp_cuda *cuda)
 {
     const mlp_cuda_config *config = cuda->config;
     if (cuda->idle)
         cudaEventSynchronize((cudaEvent_t)cuda->idle);
+    if (cuda->stream)
+        cudaStreamSynchronize((cudaStream_t)cuda->stream);
     for (size_t i = 0; i < config->batch_count; i++) {
         if (config->graphs[i])
             cudaGraphExecDestroy((cudaGraphExec_t)config->graphs[i]);
@@ -317,11 +335,13 @@ static mlp_status init_entered(mlp_cuda *cuda, const mlp_options *options)
     MLP_TRY(find_device(cuda, options ? options->device : 0));
     MLP_TRY(enter_device(cuda, &before));
     mlp_status status = set_up(cuda, options ? options->weights : NULL);
-    if (status != MLP_OK)
-        tear_down(cuda);
+    if (status == MLP_OK)
+        status = leave_device(cuda, before, status);
     cuda->network.ready = status == MLP_OK;
-    leave_device(cuda, before);
-    return status;
+    if (status == MLP_OK)
+        return MLP_OK;
+    tear_down(cuda);
+    return leave_device(cuda, before, status);
 }
 
 mlp_status mlp_cuda_init(mlp_cuda *cuda, const mlp_cuda_config *config, const mlp_options *options)
@@ -335,12 +355,13 @@ mlp_status mlp_cuda_init(mlp_cuda *cuda, const mlp_cuda_config *config, const ml
 
 void mlp_cuda_close(mlp_cuda *cuda)
 {
-    int before = 0;
+    int before = cuda->device;
     if (mlp_enter_any(&cuda->network) != MLP_OK)
         return;
-    if (cuda->network.ready && enter_device(cuda, &before) == MLP_OK) {
+    if (cuda->network.ready) {
+        enter_device(cuda, &before);
         tear_down(cuda);
-        leave_device(cuda, before);
+        leave_device(cuda, before, MLP_OK);
     }
     cuda->network.ready = 0;
     mlp_leave(&cuda->network);

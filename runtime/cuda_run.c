@@ -86,9 +86,7 @@ mlp_status mlp_cuda_run(mlp_cuda *cuda, size_t rows, const void *const *inputs, 
 {
     int before = 0;
     MLP_TRY(mlp_cuda_enter(cuda, &before));
-    mlp_status status = rows ? run_host(cuda, rows, inputs, outputs) : MLP_OK;
-    mlp_cuda_leave(cuda, before);
-    return status;
+    return mlp_cuda_leave(cuda, before, rows ? run_host(cuda, rows, inputs, outputs) : MLP_OK);
 }
 
 /* ---- Running on device memory ---- */
@@ -159,6 +157,16 @@ static mlp_status queue_rows(mlp_cuda *cuda, size_t rows, const void *const *inp
     return MLP_OK;
 }
 
+/* The arena is free again when the stream has come this far; where the event cannot say so, this waits for it. */
+static mlp_status record_idle(mlp_cuda *cuda, cudaStream_t stream)
+{
+    cudaError_t error = cudaEventRecord((cudaEvent_t)cuda->idle, stream);
+    if (error == cudaSuccess)
+        return MLP_OK;
+    cudaStreamSynchronize(stream);
+    return mlp_cuda_failed(cuda, NULL, "cudaEventRecord", error);
+}
+
 /* Work of several streams on the one arena is put in order by the event: each waits for what came before. */
 static mlp_status run_device(mlp_cuda *cuda, size_t rows, const void *const *inputs, void *const *outputs,
                              cudaStream_t stream)
@@ -167,9 +175,9 @@ static mlp_status run_device(mlp_cuda *cuda, size_t rows, const void *const *inp
     MLP_TRY(check_pointers(cuda, inputs, outputs));
     MLP_TRY(check_ports(cuda, rows, inputs, outputs));
     CHECK(cudaStreamWaitEvent(stream, (cudaEvent_t)cuda->idle, 0));
-    mlp_status status = queue_rows(cuda, rows, inputs, outputs, stream);
-    CHECK(cudaEventRecord((cudaEvent_t)cuda->idle, stream));
-    return status;
+    mlp_status queued = queue_rows(cuda, rows, inputs, outputs, stream);
+    mlp_status recorded = record_idle(cuda, stream);
+    return queued != MLP_OK ? queued : recorded;
 }
 
 mlp_status mlp_cuda_run_device(mlp_cuda *cuda, size_t rows, const void *const *inputs, void *const *outputs,
@@ -177,9 +185,7 @@ mlp_status mlp_cuda_run_device(mlp_cuda *cuda, size_t rows, const void *const *i
 {
     int before = 0;
     MLP_TRY(mlp_cuda_enter(cuda, &before));
-    mlp_status status = rows ? run_device(cuda, rows, inputs, outputs, (cudaStream_t)stream) : MLP_OK;
-    mlp_cuda_leave(cuda, before);
-    return status;
+    return mlp_cuda_leave(cuda, before, rows ? run_device(cuda, rows, inputs, outputs, (cudaStream_t)stream) : MLP_OK);
 }
 
 /* ---- One step at a time, for tools ---- */
@@ -223,25 +229,19 @@ mlp_status mlp_cuda_begin(mlp_cuda *cuda, size_t rows, const void *const *inputs
 {
     int before = 0;
     MLP_TRY(mlp_cuda_enter(cuda, &before));
-    mlp_status status = begin(cuda, rows, inputs);
-    mlp_cuda_leave(cuda, before);
-    return status;
+    return mlp_cuda_leave(cuda, before, begin(cuda, rows, inputs));
 }
 
 mlp_status mlp_cuda_run_step(mlp_cuda *cuda, size_t step)
 {
     int before = 0;
     MLP_TRY(mlp_cuda_enter(cuda, &before));
-    mlp_status status = run_step(cuda, step);
-    mlp_cuda_leave(cuda, before);
-    return status;
+    return mlp_cuda_leave(cuda, before, run_step(cuda, step));
 }
 
 mlp_status mlp_cuda_read(mlp_cuda *cuda, size_t offset, size_t bytes, void *to)
 {
     int before = 0;
     MLP_TRY(mlp_cuda_enter(cuda, &before));
-    mlp_status status = read_bytes(cuda, offset, bytes, to);
-    mlp_cuda_leave(cuda, before);
-    return status;
+    return mlp_cuda_leave(cuda, before, read_bytes(cuda, offset, bytes, to));
 }

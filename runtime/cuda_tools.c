@@ -99,8 +99,7 @@ mlp_status mlp_cuda_time_step(mlp_cuda *cuda, size_t step, size_t repeats, mlp_s
                             ? measure(cuda, &measurement, time)
                             : mlp_fail(&cuda->network, MLP_BAD_ARGUMENT, "step %zu, %zu times", step, repeats);
     release(&measurement);
-    mlp_cuda_leave(cuda, before);
-    return status;
+    return mlp_cuda_leave(cuda, before, status);
 }
 
 /* ---- The device ---- */
@@ -137,9 +136,7 @@ mlp_status mlp_cuda_describe(mlp_cuda *cuda, const mlp_cuda_config *config, mlp_
     int before = 0;
     describe_network(config, info);
     MLP_TRY(mlp_cuda_enter(cuda, &before));
-    mlp_status status = describe_device(cuda, info);
-    mlp_cuda_leave(cuda, before);
-    return status;
+    return mlp_cuda_leave(cuda, before, describe_device(cuda, info));
 }
 
 /* ---- The plan of a step ---- */
@@ -158,7 +155,5 @@ mlp_status mlp_cuda_describe_plan(mlp_cuda *cuda, size_t batch, size_t step, mlp
     int before = 0;
     memset(info, 0, sizeof *info);
     MLP_TRY(mlp_cuda_enter(cuda, &before));
-    mlp_status status = describe_plan(cuda, batch, step, info);
-    mlp_cuda_leave(cuda, before);
-    return status;
+    return mlp_cuda_leave(cuda, before, describe_plan(cuda, batch, step, info));
 }

@@ -157,7 +157,7 @@ struct mlp_cuda {
     const mlp_cuda_config *config;
     int device;
     int locked;                     /* insists on its plans */
-    int uploaded;                   /* the arena holds weights */
+    int uploaded;                   /* the arena holds weights, whole */
     unsigned char *arena;
     unsigned char *staging;         /* pinned host memory */
     void *stream;                   /* of the network's own */
@@ -204,9 +204,10 @@ int mlp_cuda_takes(const mlp_cuda_config *config, size_t gemm);
 /* Records that as a cudaGraph_t instead, so many times in a row. */
 mlp_status mlp_cuda_capture(mlp_cuda *cuda, size_t step, size_t repeats, void **graph);
 
-/* Takes the network for this thread and makes its device the current one; leave gives both back. */
+/* Takes the network for this thread and makes its device the current one; leave gives both back, and returns `status`,
+ * or why that fails. */
 mlp_status mlp_cuda_enter(mlp_cuda *cuda, int *device_before);
-void mlp_cuda_leave(mlp_cuda *cuda, int device_before);
+mlp_status mlp_cuda_leave(mlp_cuda *cuda, int device_before, mlp_status status);
 
 /* Fails unless the arena holds weights, where the network has any. */
 mlp_status mlp_cuda_need_weights(mlp_cuda *cuda);

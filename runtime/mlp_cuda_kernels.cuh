@@ -22,11 +22,14 @@
 typedef void (*mlp_kernel)(unsigned char *arena, int64_t rows);
 
 /* Whether the device can start a kernel while the one before it ends. */
-static inline int mlp_starts_early()
+static inline cudaError_t mlp_starts_early(bool *does)
 {
     int device = 0, major = 0;
-    return cudaGetDevice(&device) == cudaSuccess &&
-           cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess && major >= 9;
+    cudaError_t error = cudaGetDevice(&device);
+    if (error == cudaSuccess)
+        error = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
+    *does = major >= 9;
+    return error;
 }
 
 /* `early`: it may be started before what comes before it in the stream has ended; it calls mlp_begin. */
@@ -34,6 +37,11 @@ static inline int mlp_launch(mlp_kernel kernel, dim3 grid, dim3 block, size_t sh
                              int64_t rows, void *stream)
 {
     void *arguments[] = {&arena, &rows};
+    if (early) {
+        const cudaError_t error = mlp_starts_early(&early);
+        if (error != cudaSuccess)
+            return error;
+    }
     cudaLaunchAttribute attribute = {};
     attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     attribute.val.programmaticStreamSerializationAllowed = 1;
@@ -43,7 +51,7 @@ static inline int mlp_launch(mlp_kernel kernel, dim3 grid, dim3 block, size_t sh
     config.dynamicSmemBytes = shared;
     config.stream = static_cast<cudaStream_t>(stream);
     config.attrs = &attribute;
-    config.numAttrs = early && mlp_starts_early() ? 1 : 0;
+    config.numAttrs = early ? 1 : 0;
     return cudaLaunchKernelExC(&config, reinterpret_cast<const void *>(kernel), arguments);
 }
 

@@ -38,7 +38,8 @@ typedef enum mlp_status {
     MLP_NOT_READY,                  /* init has not succeeded, or close was called */
     MLP_BAD_ARGUMENT,               /* a pointer is NULL, an index out of range; init twice without close */
     MLP_MISALIGNED,                 /* a device pointer is not aligned to its element */
-    MLP_NO_WEIGHTS,                 /* the network was built with external weights and none are loaded */
+    MLP_NO_WEIGHTS,                 /* the network was built with external weights and none are loaded; or the device
+                                       failed while they were exchanged */
     MLP_WEIGHTS_UNREADABLE,         /* the weights file cannot be opened or read */
     MLP_WEIGHTS_MISMATCH,           /* the weights file is damaged, packed for another network, or not a packed one */
     MLP_NO_MEMORY,                  /* host or device memory ran out */

@@ -145,13 +145,14 @@ start tour as_users_do tests/tour.sh "$build"
 start depfile tests/depfile.sh "$build"
 start program tests/program.sh "$build"
 start faults tests/faults/faults.sh "$build"
+start cudafaults tests/faults/cuda.sh "$build"
 start onnx tests/onnx.sh "$build"
 start fuzz tests/fuzz.sh "$build"
 start library tests/library/library.sh "$build"
 start reproducible tests/reproducible.sh "$build"
 start instructions as_users_do tests/instructions.sh "$build"
 for name in messages page golden format texts networks levels compiler options depfile install tour \
-    program faults onnx fuzz library reproducible instructions cuda tune; do
+    program faults cudafaults onnx fuzz library reproducible instructions cuda tune; do
     show "$name"
 done
 MLPC=$PWD/$build/mlpc suite cases run_cases tests/one_level.sh "$build/cases" "$([ -n "${SANITIZE:-}" ] && echo 300 || echo 60)" \

@@ -5,6 +5,7 @@
 #   make check-threads                  every case on one, two and three threads: the same bits
 #   make tsan CALLS=2000                libraries under threads, with ThreadSanitizer
 #   make check-rounds ROUNDS=10000      libraries opened and closed again and again hold no more than at first
+#   make faults                         every call that can fail, failing in turn
 
 # Shares nothing with the compiler.
 $(B)/tests/random_networks: $(patsubst %.c,$(B)/%.o,$(filter-out %/prove.c,$(wildcard tests/random/*.c))) \
@@ -96,3 +97,9 @@ fuzz_bundle:
 	@tests/fuzz/layout.sh $(FUZZERS) $(FUZZ_TARGETS)
 
 .PHONY: fuzz_targets fuzz_engines fuzz fuzz_bundle
+# The same and more: also of CUDA and cuBLASLt, on the simulated device, for networks of each kind.
+faults: all $(B)/tests/fail_calls
+	@tests/faults/faults.sh $(B)
+	@tests/faults/cuda.sh $(B) all
+
+.PHONY: faults

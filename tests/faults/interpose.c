@@ -1,34 +1,146 @@
-/* Makes one call of a kind fail: LD_PRELOAD this, with
+/* Makes one call of a kind fail, and counts what the program holds: LD_PRELOAD this, with
  *     FAULT_PROGRAM  the name of the program that is meant (its children are left alone)
- *     FAULT_KIND     memory, open, read, write, close, rename, map, stat, spawn or folder
+ *     FAULT_KIND     memory, open, read, write, close, rename, map, stat, spawn, thread or folder
  *     FAULT_AT       which call of this kind, from 1 on; 0: none
  *     FAULT_SIGNAL   a signal that ends the program there instead, or 0
- *     FAULT_COUNT    a file that gets the number of such calls when the program ends
+ *     FAULT_COUNT    a file that gets the number of such calls when the program ends, and what it holds then
  *     FAULT_NO_EXCHANGE   set: as on a file system where two names cannot be exchanged
- * A write that fails has written half of its bytes, as on a disk that is full. */
+ * A write that fails has written half of its bytes, as on a disk that is full. Or link it: interpose.h. */
+#include "interpose.h"
+
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
+#include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static const char *kind;
 static long at, calls;
 static int signal_number;
 
+extern void *__libc_malloc(size_t size);
+extern void *__libc_calloc(size_t count, size_t size);
+extern void *__libc_realloc(void *block, size_t size);
+extern void __libc_free(void *block);
+
+/* ---- What is held ---- */
+
+/* The program's own code: what libraries keep, such as the buffers of stdio, is theirs. */
+static uintptr_t code_begins, code_ends;
+
+static int find_code(struct dl_phdr_info *program, size_t size, void *context)
+{
+    (void)size, (void)context;
+    for (int i = 0; i < program->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &program->dlpi_phdr[i];
+        if (part->p_type != PT_LOAD || !(part->p_flags & PF_X))
+            continue;
+        code_begins = program->dlpi_addr + part->p_vaddr;
+        code_ends = code_begins + part->p_memsz;
+    }
+    return 1;                       /* the program is the first */
+}
+
+enum { BLOCKS = 1 << 18 };
+
+/* Open addressing; 1 stands where a block was. */
+static uintptr_t blocks[BLOCKS];
+static long block_count;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static uintptr_t *place_of(uintptr_t block, uintptr_t empty)
+{
+    size_t place = block / 16 * 0x9e3779b1u % BLOCKS, steps = 0;
+    while (blocks[place] != block && blocks[place] && blocks[place] != empty) {
+        place = (place + 1) % BLOCKS;
+        if (++steps == BLOCKS)
+            abort();
+    }
+    return &blocks[place];
+}
+
+static void *taken(void *block, const void *caller)
+{
+    if (!block || (uintptr_t)caller < code_begins || (uintptr_t)caller >= code_ends)
+        return block;
+    pthread_mutex_lock(&lock);
+    *place_of((uintptr_t)block, 1) = (uintptr_t)block;
+    block_count++;
+    pthread_mutex_unlock(&lock);
+    return block;
+}
+
+static void given_back(void *block)
+{
+    pthread_mutex_lock(&lock);
+    uintptr_t *place = place_of((uintptr_t)block, (uintptr_t)block);
+    if (block && *place == (uintptr_t)block) {
+        *place = 1;
+        block_count--;
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+#define CALLER __builtin_return_address(0)
+
+static long entries_of(const char *folder)
+{
+    long count = 0;
+    DIR *entries = opendir(folder);
+    if (!entries)
+        abort();
+    while (readdir(entries))
+        count++;
+    closedir(entries);
+    return count;
+}
+
+struct held fault_held(void)
+{
+    const char *was = kind;
+    kind = NULL;
+    struct held held = {.blocks = block_count, .threads = entries_of("/proc/self/task") - 2};
+    held.files = entries_of("/proc/self/fd") - 3;   /* ., .., and the folder itself */
+    held.children = waitid(P_ALL, 0, &(siginfo_t){0}, WEXITED | WNOHANG | WNOWAIT) == 0;
+    kind = was;
+    return held;
+}
+
+/* ---- Which call ---- */
+
+void fault_arm(const char *which, long number)
+{
+    kind = which;
+    at = number;
+    calls = 0;
+}
+
+long fault_calls(void)
+{
+    return calls;
+}
+
+static struct held at_first;
+
 static __attribute__((constructor)) void begin(void)
 {
     const char *program = getenv("FAULT_PROGRAM"), *number = getenv("FAULT_AT");
+    dl_iterate_phdr(find_code, NULL);
+    at_first = fault_held();
     if (program && number && !strcmp(program, program_invocation_short_name)) {
-        kind = getenv("FAULT_KIND");
-        at = atol(number);
+        fault_arm(getenv("FAULT_KIND"), atol(number));
         number = getenv("FAULT_SIGNAL");
         signal_number = number ? atoi(number) : 0;
     }
@@ -37,11 +149,13 @@ static __attribute__((constructor)) void begin(void)
 static __attribute__((destructor)) void end(void)
 {
     const char *path = getenv("FAULT_COUNT");
-    char text[32];
-    int length = snprintf(text, sizeof text, "%ld\n", calls);
+    char text[128];
     if (!kind || !path)
         return;
     kind = NULL;
+    struct held held = fault_held();
+    int length = snprintf(text, sizeof text, "%ld %ld %ld %ld\n", calls, held.blocks, held.files - at_first.files,
+                          held.children);
     int file = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
     if (file < 0 || write(file, text, (size_t)length) != length)
         abort();
@@ -72,47 +186,78 @@ static int fails(const char *which, int error)
     if (!real)                                                                                                        \
         *(void **)&real = dlsym(RTLD_NEXT, #name)
 
-extern void *__libc_malloc(size_t size);
-extern void *__libc_calloc(size_t count, size_t size);
-extern void *__libc_realloc(void *block, size_t size);
-
 void *malloc(size_t size)
 {
-    return fails("memory", ENOMEM) ? NULL : __libc_malloc(size);
+    return fails("memory", ENOMEM) ? NULL : taken(__libc_malloc(size), CALLER);
 }
 
 void *calloc(size_t count, size_t size)
 {
-    return fails("memory", ENOMEM) ? NULL : __libc_calloc(count, size);
+    return fails("memory", ENOMEM) ? NULL : taken(__libc_calloc(count, size), CALLER);
 }
 
 void *realloc(void *block, size_t size)
 {
-    return fails("memory", ENOMEM) ? NULL : __libc_realloc(block, size);
+    if (fails("memory", ENOMEM))
+        return NULL;
+    given_back(block);
+    return taken(__libc_realloc(block, size), CALLER);
+}
+
+void free(void *block)
+{
+    given_back(block);
+    __libc_free(block);
+}
+
+void *reallocarray(void *block, size_t count, size_t size)
+{
+    size_t bytes;
+    if (__builtin_mul_overflow(count, size, &bytes) || fails("memory", ENOMEM))
+        return NULL;
+    given_back(block);
+    return taken(__libc_realloc(block, bytes), CALLER);
 }
 
 int posix_memalign(void **block, size_t alignment, size_t size)
 {
     REAL(int, posix_memalign, void **, size_t, size_t);
-    return fails("memory", ENOMEM) ? ENOMEM : real(block, alignment, size);
+    if (fails("memory", ENOMEM))
+        return ENOMEM;
+    int error = real(block, alignment, size);
+    taken(error ? NULL : *block, CALLER);
+    return error;
 }
 
 void *aligned_alloc(size_t alignment, size_t size)
 {
     REAL(void *, aligned_alloc, size_t, size_t);
-    return fails("memory", ENOMEM) ? NULL : real(alignment, size);
+    return fails("memory", ENOMEM) ? NULL : taken(real(alignment, size), CALLER);
 }
 
 char *strdup(const char *text)
 {
-    char *copy = malloc(strlen(text) + 1);
+    char *copy = fails("memory", ENOMEM) ? NULL : taken(__libc_malloc(strlen(text) + 1), CALLER);
     return copy ? strcpy(copy, text) : NULL;
+}
+
+char *strndup(const char *text, size_t most)
+{
+    size_t length = strnlen(text, most);
+    char *copy = fails("memory", ENOMEM) ? NULL : taken(__libc_malloc(length + 1), CALLER);
+    if (!copy)
+        return NULL;
+    copy[length] = '\0';
+    return memcpy(copy, text, length);
 }
 
 char *realpath(const char *path, char *resolved)
 {
     REAL(char *, realpath, const char *, char *);
-    return !resolved && fails("memory", ENOMEM) ? NULL : real(path, resolved);
+    if (!resolved && fails("memory", ENOMEM))
+        return NULL;
+    char *found = real(path, resolved);
+    return resolved ? found : taken(found, CALLER);
 }
 
 int open(const char *path, int flags, ...)
@@ -234,4 +379,22 @@ char *mkdtemp(char *path)
 {
     REAL(char *, mkdtemp, char *);
     return fails("folder", EACCES) ? NULL : real(path);
+}
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *context)
+{
+    REAL(int, pthread_create, pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+    return fails("thread", EAGAIN) ? EAGAIN : real(thread, attributes, run, context);
+}
+
+int pipe(int ends[2])
+{
+    REAL(int, pipe, int[2]);
+    return fails("open", EMFILE) ? -1 : real(ends);
+}
+
+pid_t fork(void)
+{
+    REAL(pid_t, fork, void);
+    return fails("spawn", EAGAIN) ? -1 : real();
 }

@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstring>
 
+#include "simulated.h"
+
 namespace {
 
 /* Gives an attribute in the way of the library. A scalar wants its own size; of an array, what fits is given. */
@@ -66,6 +68,7 @@ cublasStatus_t cublasLtMatmulAlgoGetIds(cublasLtHandle_t, cublasComputeType_t co
                                         cudaDataType_t a, cudaDataType_t b, cudaDataType_t c, cudaDataType_t d,
                                         int most, int numbers[], int *count)
 {
+    LIBRARY_MAY_FAIL(false);
     const int32_t types[] = {a, b, c, d};
     if (most <= 0)
         return CUBLAS_STATUS_INVALID_VALUE;
@@ -81,6 +84,7 @@ cublasStatus_t cublasLtMatmulAlgoInit(cublasLtHandle_t, cublasComputeType_t comp
                                       cudaDataType_t a, cudaDataType_t b, cudaDataType_t c, cudaDataType_t d, int id,
                                       cublasLtMatmulAlgo_t *made)
 {
+    LIBRARY_MAY_FAIL(false);
     const int32_t types[] = {a, b, c, d};
     if (!made || (id != SIMPLE && id != TILED && id != TILED_ROUNDED))
         return CUBLAS_STATUS_INVALID_VALUE;
@@ -95,6 +99,7 @@ cublasStatus_t cublasLtMatmulAlgoCapGetAttribute(const cublasLtMatmulAlgo_t *byt
                                                  cublasLtMatmulAlgoCapAttributes_t attribute, void *to, size_t room,
                                                  size_t *written)
 {
+    LIBRARY_MAY_FAIL(false);
     algorithm how;
     uint32_t number;
     if (!read_algorithm(bytes, how))
@@ -115,6 +120,7 @@ cublasStatus_t cublasLtMatmulAlgoConfigSetAttribute(cublasLtMatmulAlgo_t *bytes,
                                                     cublasLtMatmulAlgoConfigAttributes_t attribute, const void *from,
                                                     size_t size)
 {
+    LIBRARY_MAY_FAIL(false);
     algorithm how;
     if (!read_algorithm(bytes, how) || !is_setting(attribute) || attribute == CUBLASLT_ALGO_CONFIG_ID)
         return CUBLAS_STATUS_INVALID_VALUE;
@@ -129,6 +135,7 @@ cublasStatus_t cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t *
                                                     cublasLtMatmulAlgoConfigAttributes_t attribute, void *to,
                                                     size_t room, size_t *written)
 {
+    LIBRARY_MAY_FAIL(false);
     algorithm how;
     if (!read_algorithm(bytes, how) || !is_setting(attribute))
         return CUBLAS_STATUS_INVALID_VALUE;

@@ -70,8 +70,7 @@ description describe(cublasLtMatmulDesc_t op, cublasLtMatrixLayout_t a, cublasLt
 
 void report(const algorithm &how, const problem &what, cublasLtMatmulHeuristicResult_t *result)
 {
-    int multiprocessors;
-    cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 0);
+    const int multiprocessors = simulated_multiprocessors();
     result->workspaceSize = workspace_of(how, what);
     result->state = CUBLAS_STATUS_SUCCESS;
     result->wavesCount = float(what.m) * float(what.n) * float(how.splits) / 8192 / float(multiprocessors);
@@ -92,21 +91,24 @@ const char *cublasLtGetStatusName(cublasStatus_t) { return "CUBLAS_STATUS_SIMULA
 
 cublasStatus_t cublasLtCreate(cublasLtHandle_t *handle)
 {
+    LIBRARY_MAY_FAIL(true);
     simulated_object(1);
-    *handle = static_cast<cublasLtHandle_t>(malloc(1));
+    *handle = static_cast<cublasLtHandle_t>(operator new(1));
     return CUBLAS_STATUS_SUCCESS;
 }
 
 cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle)
 {
+    const cublasStatus_t status = simulated_library_call(__func__, false);
     simulated_object(-1);
-    free(handle);
-    return CUBLAS_STATUS_SUCCESS;
+    operator delete(handle);
+    return status;
 }
 
 cublasStatus_t cublasLtMatmulDescInit_internal(cublasLtMatmulDesc_t desc, size_t, cublasComputeType_t compute,
                                                cudaDataType_t scale)
 {
+    LIBRARY_MAY_FAIL(false);
     assert(scale == CUDA_R_32F);
     part<operation>(desc) = {compute, CUBLAS_OP_N, CUBLASLT_EPILOGUE_DEFAULT, nullptr, 0, {1, 1, 1, 1}};
     return CUBLAS_STATUS_SUCCESS;
@@ -115,6 +117,7 @@ cublasStatus_t cublasLtMatmulDescInit_internal(cublasLtMatmulDesc_t desc, size_t
 cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t desc, cublasLtMatmulDescAttributes_t attribute,
                                               const void *value, size_t size)
 {
+    LIBRARY_MAY_FAIL(false);
     operation &op = part<operation>(desc);
     void *to = attribute == CUBLASLT_MATMUL_DESC_TRANSA           ? static_cast<void *>(&op.a)
                : attribute == CUBLASLT_MATMUL_DESC_EPILOGUE       ? static_cast<void *>(&op.epilogue)
@@ -129,6 +132,7 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t desc, cublasL
 cublasStatus_t cublasLtMatrixLayoutInit_internal(cublasLtMatrixLayout_t shape, size_t, cudaDataType type, uint64_t rows,
                                                  uint64_t columns, int64_t ld)
 {
+    LIBRARY_MAY_FAIL(false);
     assert(rows && columns && ld >= int64_t(rows));
     part<layout>(shape) = {type, rows, columns, ld};
     return CUBLAS_STATUS_SUCCESS;
@@ -136,6 +140,7 @@ cublasStatus_t cublasLtMatrixLayoutInit_internal(cublasLtMatrixLayout_t shape, s
 
 cublasStatus_t cublasLtMatmulPreferenceInit_internal(cublasLtMatmulPreference_t wish, size_t)
 {
+    LIBRARY_MAY_FAIL(false);
     part<preference>(wish) = {{0, CUBLASLT_REDUCTION_SCHEME_MASK, ~UINT64_C(0)}, {256, 256, 256, 256}};
     return CUBLAS_STATUS_SUCCESS;
 }
@@ -144,6 +149,7 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t w
                                                     cublasLtMatmulPreferenceAttributes_t attribute, const void *value,
                                                     size_t size)
 {
+    LIBRARY_MAY_FAIL(false);
     const int first = CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, last = CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES;
     preference &wishes = part<preference>(wish);
     limits &allowed = wishes.allowed;
@@ -164,6 +170,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDe
                                               cublasLtMatrixLayout_t d, cublasLtMatmulPreference_t wish, int most,
                                               cublasLtMatmulHeuristicResult_t *results, int *found)
 {
+    LIBRARY_MAY_FAIL(false);
     const description asked = describe(op, a, b, c, d);
     const preference &wishes = part<preference>(wish);
     const uint64_t at[] = {wishes.alignment[0], wishes.alignment[1], wishes.alignment[2], wishes.alignment[3]};
@@ -190,6 +197,7 @@ cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t, cublasLtMatmulDesc_t op
                                        cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
                                        const cublasLtMatmulAlgo_t *bytes, cublasLtMatmulHeuristicResult_t *result)
 {
+    LIBRARY_MAY_FAIL(false);
     const description asked = describe(op, a, b, c, d);
     const uint64_t at[] = {0, 0, 0, 0};
     const char *refuse = getenv("MLP_SIMULATED_REFUSE");
@@ -220,6 +228,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t op, const v
                               cublasLtMatrixLayout_t d_shape, const cublasLtMatmulAlgo_t *bytes, void *workspace,
                               size_t workspace_bytes, cudaStream_t)
 {
+    LIBRARY_MAY_FAIL(true);
     const description asked = describe(op, a_shape, b_shape, c_shape, d_shape);
     const uint64_t addresses[] = {uintptr_t(a), uintptr_t(b), uintptr_t(c), uintptr_t(d)};
     algorithm how;

@@ -74,6 +74,7 @@ static inline float __fdividef(float x, float y)
     return x / y;
 }
 
-#define cudaGetSymbolAddress(at, symbol) (*(at) = (symbol), cudaSuccess)
+extern "C" cudaError_t simulated_address(void **at, void *symbol);
+#define cudaGetSymbolAddress(at, symbol) simulated_address((at), (symbol))
 
 #endif
