@@ -74,6 +74,20 @@ check "programs" made steps
 library steps $([ -n "$all" ] || echo 8)
 [ -n "$all" ] || finish cudafaults
 
+# ---- The program ----
+mkdir -p given program
+cp steps/net program/
+cp steps.1/net.weights given/
+{
+    printf '\x93NUMPY\1\0\x76\0%-117s\n' "{'descr': '<f4', 'fortran_order': False, 'shape': (4, 8), }"
+    head -c 128 "$root/specs/digits_x.npy"
+} >given/x.npy
+check "interpose.c to be loaded" gcc -std=c11 -D_GNU_SOURCE -O1 -fPIC -shared -fno-builtin -o interpose.so \
+    "$root/tests/faults/interpose.c" -ldl
+"$build/tests/fail_calls" "$build" interpose.so . cuda >report
+grep -v '^faults: ' report
+passed=$((passed + $(awk '/^faults: / { print $2 }' report))) failed=$((failed + $(awk '/^faults: / { print $4 }' report)))
+
 # ---- Networks of other kinds ----
 check "one kernel for few rows: sources" emit few net.mlp --whole=few
 check "one kernel for few rows: programs" made few

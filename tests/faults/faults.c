@@ -3,10 +3,15 @@
  * not matter; then the output must be what it is without faults. And ends them by signals at calls: each output is the
  * earlier one or the new one, whole, and the next run is not disturbed; after SIGTERM, mlpc leaves nothing behind.
  *
- *     faults BUILD INTERPOSE.so SCRATCH
+ * When they end, every file is closed, every child has been waited for, and a program has freed all its memory, unless
+ * that ran out. (mlpc keeps its own in an arena until it ends.)
  *
- * SCRATCH is emptied. Children of mlpc are not those of $CC, which would take long, but a script that makes the file that
- * it is asked for. */
+ *     faults BUILD INTERPOSE.so SCRATCH [cuda]
+ *
+ * cuda: of a program for CUDA on the simulated device alone, whose calls fail, too.
+ *
+ * SCRATCH is emptied. Children of mlpc are not those of $CC, which would take long, but a script that makes the file
+ * that it is asked for. */
 #include <dirent.h>
 #include <errno.h>
 #include <signal.h>
@@ -21,10 +26,13 @@
 
 #include "../command.h"
 
-enum { MOST_FILES = 32, MOST_CALLS = 24, MOST_ARGUMENTS = 10 };
+enum { MOST_FILES = 32, MOST_CALLS = 24, MOST_DEVICE_CALLS = 400, MOST_ARGUMENTS = 10 };
 
-static const char *const kinds[] = {"memory", "open", "read", "write", "close", "rename", "map", "stat", "spawn", "folder"};
-enum { KINDS = sizeof kinds / sizeof *kinds };
+static const char *const kinds[] = {"memory", "open", "read", "write", "close", "rename", "map", "stat", "spawn",
+                                    "folder", "thread"};
+/* Of calls of CUDA and cuBLASLt: see tests/gpu/simulated/faults.h. */
+static const char *const manners[] = {"once", "sticky", "late", "late-sticky"};
+enum { KINDS = sizeof kinds / sizeof *kinds, MANNERS = sizeof manners / sizeof *manners };
 
 struct subject {
     const char *name, *program;     /* what the faults are for */
@@ -48,6 +56,16 @@ static const struct subject subjects[] = {
     {"a run with weights", "net", {"--weights", "net.weights", "x=x.npy", "y=out/y.npy", "z=out/z.npy"}, {"out/y.npy"}},
     {"a verification", "net", {"--verify"}, {NULL}},
     {"information", "net", {"--info"}, {NULL}},
+};
+
+static const struct subject cuda_subjects[] = {
+    {"a run", "net", {"x=x.npy", "y=out/y.npy"}, {"out/y.npy"}},
+    {"a run with weights", "net", {"--weights", "net.weights", "x=x.npy", "y=out/y.npy"}, {"out/y.npy"}},
+    {"a verification", "net", {"--verify"}, {NULL}},
+    {"information", "net", {"--info"}, {NULL}},
+    {"a profile", "net", {"--profile"}, {NULL}},
+    {"a measurement", "net", {"--bench", "--batch", "1"}, {NULL}},
+    {"tuning", "net", {"--tune", "out/net.plan", "--seconds", "1"}, {NULL}},
 };
 
 static const char *build, *interposer, *scratch;
@@ -137,58 +155,151 @@ static void prepare(const struct subject *subject)
     }
 }
 
+static bool of_device(const char *kind)
+{
+    for (int i = 0; i < MANNERS; i++) {
+        if (!strcmp(kind, manners[i]))
+            return true;
+    }
+    return false;
+}
+
+static void __attribute__((format(printf, 2, 3))) set(const char *name, const char *format, ...)
+{
+    char *value;
+    va_list arguments;
+    va_start(arguments, format);
+    if (vasprintf(&value, format, arguments) < 0 || setenv(name, value, 1))
+        abort();
+    va_end(arguments);
+    free(value);
+}
+
+static void set_fault(const struct subject *subject, const char *kind, long at, int number)
+{
+    set("FAULT_PROGRAM", "%s", subject->program);
+    set("FAULT_KIND", "%s", of_device(kind) ? "none" : kind);
+    set("FAULT_AT", "%ld", of_device(kind) ? 0 : at);
+    set("FAULT_SIGNAL", "%d", number);
+    set("FAULT_COUNT", "%s/calls", scratch);
+    set("TMPDIR", "%s/tmp", scratch);
+    unsetenv("MLP_SIMULATED_FAIL");
+    unsetenv("MLP_SIMULATED_CALLS");
+    if (of_device(kind)) {
+        set("MLP_SIMULATED_FAIL", "%ld %s", at, kind);
+        set("MLP_SIMULATED_CALLS", "%s/device_calls", scratch);
+    }
+}
+
 static struct outcome run(const struct subject *subject, const char *kind, long at, int number)
 {
-    char *argv[MOST_ARGUMENTS + 12] = {"env"};
-    int count = 1;
-    argv[count++] = text("LD_PRELOAD=%s", interposer);
-    argv[count++] = text("FAULT_PROGRAM=%s", subject->program);
-    argv[count++] = text("FAULT_KIND=%s", kind);
-    argv[count++] = text("FAULT_AT=%ld", at);
-    argv[count++] = text("FAULT_SIGNAL=%d", number);
-    argv[count++] = text("FAULT_COUNT=%s/calls", scratch);
-    argv[count++] = text("TMPDIR=%s/tmp", scratch);
-    argv[count++] = strcmp(subject->program, "mlpc") ? text("%s/program/net", scratch) : text("%s/mlpc", build);
+    char *preload = text("LD_PRELOAD=%s", interposer), *work = text("%s/work", scratch);
+    char *program = strcmp(subject->program, "mlpc") ? text("%s/program/net", scratch) : text("%s/mlpc", build);
+    char *argv[MOST_ARGUMENTS + 4] = {"env", preload, program};
     for (int i = 0; subject->arguments[i]; i++)
-        argv[count++] = (char *)subject->arguments[i];
-    char *work = text("%s/work", scratch);
+        argv[3 + i] = (char *)subject->arguments[i];
+    set_fault(subject, kind, at, number);
     struct outcome outcome = command_run(work, argv, 60);
-    for (int i = 1; i < count - 1 && strchr(argv[i], '='); i++) {
-        if (i <= 7)
-            free(argv[i]);
-    }
+    free(preload);
+    free(program);
     free(work);
     return outcome;
 }
 
-static long calls_made(void)
+/* What the last run wrote when it ended: calls of a kind, and what it held. */
+struct count {
+    long calls, blocks, files, children;
+};
+
+static struct count counted(const char *kind)
 {
-    char *path = text("%s/calls", scratch);
-    long calls = -1;
-    FILE *file = fopen(path, "r");
-    if (!file || fscanf(file, "%ld", &calls) != 1)
-        calls = -1;
+    struct count count = {.calls = -1};
+    char *path = text("%s/calls", scratch), *of_calls = text("%s/device_calls", scratch);
+    FILE *file = fopen(path, "r"), *other = fopen(of_calls, "r");
+    if (!file || fscanf(file, "%ld %ld %ld %ld", &count.calls, &count.blocks, &count.files, &count.children) != 4 ||
+        (of_device(kind) && (!other || fscanf(other, "%ld", &count.calls) != 1)))
+        count.calls = -1;
     if (file)
         fclose(file);
+    if (other)
+        fclose(other);
     free(path);
-    return calls;
+    free(of_calls);
+    return count;
 }
 
-static const char *judge(const struct outcome *outcome, uint64_t before, uint64_t good, const char *expected)
+/* ---- Judgement ---- */
+
+/* What it prints, and how many calls it makes, hangs on times. */
+static bool varies(const struct subject *subject)
+{
+    static const char *const times[] = {"--profile", "--bench", "--tune"};
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
+        if (!strcmp(subject->arguments[0], times[i]))
+            return true;
+    }
+    return false;
+}
+
+/* A program that has no memory left ends where it is, and the system takes back what it held. */
+static bool gave_up(const char *kind, int status)
+{
+    return !strcmp(kind, "memory") && status != 0;
+}
+
+/* An arena keeps what mlpc takes. */
+static const char *judge_end(const struct subject *subject, const char *kind, int status)
+{
+    struct count count = counted(kind);
+    if (count.calls < 0)
+        return "it did not come to its end";
+    if (count.children)
+        return "a child is not waited for";
+    if (count.files > 0 && !gave_up(kind, status))
+        return "a file is left open";
+    return count.blocks && strcmp(subject->program, "mlpc") && !gave_up(kind, status) ? "memory is not freed" : NULL;
+}
+
+static bool names_call(const char *said)
+{
+    return strstr(said, "cuda") || strstr(said, "cublas") || strstr(said, "kernel launch");
+}
+
+static const char *judge(const struct subject *subject, const char *kind, const struct outcome *outcome,
+                         uint64_t before, uint64_t good, const char *expected)
 {
     const char *crash = command_crash(outcome);
     uint64_t after = state();
     if (crash)
         return crash;
-    if (outcome->status == 0 && after != good)
+    if (strstr(outcome->text, "not given back"))
+        return "something of the device is not given back";
+    if (outcome->status == 0 && !varies(subject) && after != good)
         return "status 0, but the output is not what it is without a fault";
     if (outcome->status == 0)
-        return strcmp(outcome->text, expected) ? "status 0, but other words are printed" : NULL;
+        return !varies(subject) && strcmp(outcome->text, expected) ? "status 0, but other words are printed" : NULL;
     if (outcome->status != 3)
         return "the status is not 3";
     if (!strstr(outcome->text, "error") && !strstr(outcome->text, ": "))
         return "there is no message";
-    return after == before ? NULL : "files have changed, or are left behind";
+    if (of_device(kind) && !names_call(outcome->text))
+        return "the message names no call of the device";
+    return varies(subject) || after == before ? NULL : "files have changed, or are left behind";
+}
+
+static void try_fault(const struct subject *subject, const char *kind, long at, long calls, uint64_t before,
+                      uint64_t good, const char *expected)
+{
+    struct outcome outcome = run(subject, kind, at, 0);
+    const char *why = judge(subject, kind, &outcome, before, good, expected);
+    if (!why)
+        why = judge_end(subject, kind, outcome.status);
+    if (why)
+        printf("FAILED %s: %s call %ld of %ld fails: %s (status %d)\n%.500s\n", subject->name, kind, at, calls, why,
+               outcome.status, outcome.text);
+    failed += why != NULL;
+    passed += why == NULL;
+    free(outcome.text);
 }
 
 static void try_kind(const struct subject *subject, const char *kind)
@@ -197,28 +308,18 @@ static void try_kind(const struct subject *subject, const char *kind)
     uint64_t before = state();
     struct outcome whole = run(subject, kind, 0, 0);
     uint64_t good = state();
-    long calls = calls_made();
-    bool wrong = whole.status != 0 || calls < 0;
-    if (wrong)
-        printf("FAILED %s: status %d without a fault\n%s", subject->name, whole.status, whole.text);
-    bool fresh = false;
-    long step = calls > MOST_CALLS ? (calls + MOST_CALLS - 1) / MOST_CALLS : 1;
-    for (long at = 1; !wrong && at <= calls; at += at < 20 ? 1 : step) {
-        if (!fresh)
-            prepare(subject);
-        struct outcome outcome = run(subject, kind, at, 0);
-        const char *why = judge(&outcome, before, good, whole.text);
-        if (why) {
-            printf("FAILED %s: %s call %ld of %ld fails: %s (status %d)\n%.500s\n", subject->name, kind, at, calls, why,
-                   outcome.status, outcome.text);
-            failed++;
-        } else {
-            passed++;
-        }
-        fresh = !why && outcome.status != 0;
-        free(outcome.text);
+    long calls = counted(kind).calls, most = of_device(kind) && !varies(subject) ? MOST_DEVICE_CALLS : MOST_CALLS;
+    const char *why = whole.status || calls < 0 ? "it fails" : judge_end(subject, kind, 0);
+    if (why) {
+        printf("FAILED %s: without a fault, %s: status %d\n%s", subject->name, why, whole.status, whole.text);
+        failed++;
     }
-    failed += wrong;
+    long step = calls > most ? (calls + most - 1) / most : 1;
+    for (long at = 1; !why && at <= calls; at += at < 20 ? 1 : step) {
+        if (state() != before)
+            prepare(subject);
+        try_fault(subject, kind, at, calls, before, good, whole.text);
+    }
     free(whole.text);
 }
 
@@ -267,7 +368,7 @@ static void try_signal(const struct subject *subject, const char *kind, int numb
     struct outcome whole = run(subject, kind, 0, 0);
     free(whole.text);
     int files = count_files();
-    long calls = calls_made(), step = (calls + 11) / 12;
+    long calls = counted(kind).calls, step = (calls + 11) / 12;
     for (int i = 0; subject->outputs[i]; i++)
         new[i] = sum_of_output(subject, i);
     for (long at = 1; at <= calls; at += step) {
@@ -286,10 +387,27 @@ static void try_signal(const struct subject *subject, const char *kind, int numb
     }
 }
 
+static void try_subject(const struct subject *subject, bool cuda)
+{
+    static const char *const at[] = {"write", "close", "rename"};
+    for (int k = 0; k < KINDS; k++)
+        try_kind(subject, kinds[k]);
+    for (int k = 0; cuda && k < MANNERS; k++)
+        try_kind(subject, manners[k]);
+    for (int k = 0; subject->outputs[0] && k < 3; k++) {
+        try_signal(subject, at[k], SIGKILL);
+        if (!strcmp(subject->program, "mlpc"))
+            try_signal(subject, at[k], SIGTERM);
+    }
+}
+
 int main(int argc, char **argv)
 {
-    if (argc != 4)
+    if (argc < 4)
         return 2;
+    const bool cuda = argc > 4 && !strcmp(argv[4], "cuda");
+    const struct subject *all = cuda ? cuda_subjects : subjects;
+    const size_t count = cuda ? sizeof cuda_subjects / sizeof *all : sizeof subjects / sizeof *all;
     build = realpath(argv[1], NULL);
     interposer = realpath(argv[2], NULL);
     scratch = realpath(argv[3], NULL);
@@ -297,16 +415,8 @@ int main(int argc, char **argv)
         perror("faults");
         return 3;
     }
-    for (size_t i = 0; i < sizeof subjects / sizeof *subjects; i++) {
-        for (int k = 0; k < KINDS; k++)
-            try_kind(&subjects[i], kinds[k]);
-        for (int k = 0; subjects[i].outputs[0] && k < 3; k++) {
-            static const char *const at[] = {"write", "close", "rename"};
-            try_signal(&subjects[i], at[k], SIGKILL);
-            if (!strcmp(subjects[i].program, "mlpc"))
-                try_signal(&subjects[i], at[k], SIGTERM);
-        }
-    }
+    for (size_t i = 0; i < count; i++)
+        try_subject(&all[i], cuda);
     printf("faults: %d passed, %d failed\n", passed, failed);
     return failed != 0;
 }

@@ -39,6 +39,26 @@ chmod +x "$scratch/bin/tool"
 check "the program" "$build/mlpc" --exe --no-static --target=cpu --cpu=x86-64 -o "$scratch/program/net" "$scratch/given/net.mlp"
 check "its weights" "$build/mlpc" --target=cpu --weights=external -o "$scratch/program" "$scratch/given/net.mlp"
 cp "$scratch/program/net.weights" "$scratch/given/"
+# ---- A library in a program that goes on ----
+cat >"$scratch/net.mlp" <<'SPEC'
+model net {
+    batch 1, 3;
+    input x: f32[8];
+    output y = softmax(linear(x, 5, "a"));
+}
+SPEC
+for seed in 1 2; do
+    check "weights $seed" "$build/mlpc" --target=cpu --threads=2 --random-weights=$seed --weights=external \
+        -o "$scratch/weights$seed" "$scratch/net.mlp"
+done
+check "a library" "$build/mlpc" --lib --target=cpu --cpu=x86-64 --threads=2 --random-weights=1 -o "$scratch/library" \
+    "$scratch/net.mlp"
+# shellcheck disable=SC2086
+check "library.c" $cc -std=gnu11 -D_GNU_SOURCE -O1 -fno-builtin -I"$scratch/library" -I"$build/runtime" \
+    -o "$scratch/library/test" tests/faults/library.c tests/faults/interpose.c "$scratch/library/libnet.a" -lm
+check "a library under faults" "$scratch/library/test" "$scratch"/weights[12]/net.weights
+says "a library under faults" "[1-9][0-9] faults, "
+
 check "interpose.c" $cc -std=gnu11 -D_GNU_SOURCE -O1 -fPIC -shared -fno-builtin -o "$scratch/interpose.so" tests/faults/interpose.c -ldl
 
 # ---- A disk that is full, and one that is only read ----

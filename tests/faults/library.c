@@ -1,5 +1,5 @@
-/* A library under faults: each call of the system that it makes fails in turn, and each of CUDA and cuBLASLt where it is
- * for CUDA, which a simulated device then stands for. A user initialises it, runs rows, exchanges weights, asks what
+/* A library under faults: each call of the system that it makes fails in turn, and each of CUDA and cuBLASLt where it
+ * is for CUDA, which a simulated device then stands for. A user initialises it, runs rows, exchanges weights, asks what
  * tools ask, and closes it. Held to:
  *   - what failed says so: its status fits, its text names the call of CUDA, and no error is left for the user to find;
  *   - what succeeds gives the rows that it gives without faults, and no failure of the device is passed over;
@@ -212,8 +212,8 @@ static int tools_of_device(void)
             return 0;
     }
     for (size_t i = 0; i < model->step_count; i++) {
-        const mlp_op *ops = model->steps[i].ops;
-        if (ops[0].code == MLP_OP_LINEAR && !model->whole_only && !good("describe_plan", model->describe_plan(0, i, &plan)))
+        if (model->steps[i].ops[0].code == MLP_OP_LINEAR && !model->whole_only &&
+            !good("describe_plan", model->describe_plan(0, i, &plan)))
             return 0;
     }
     return good("describe", model->describe(&device));
