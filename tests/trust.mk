@@ -39,6 +39,12 @@ check-rounds: all
 # Every call of the system that can fail, failing in turn.
 $(B)/tests/fail_calls: $(addprefix $(B)/tests/,faults/faults.o command.o)
 	$(call say,LINK)$(LINK) -o $@ $^
+# What `make check` does of it, and more: CUDA and cuBLASLt, on the simulated device, for networks of each kind.
+faults: all $(B)/tests/fail_calls
+	@tests/faults/faults.sh $(B)
+	@tests/faults/cuda.sh $(B) all
+
+.PHONY: faults
 
 # ---- Fuzzing ----
 
@@ -97,9 +103,3 @@ fuzz_bundle:
 	@tests/fuzz/layout.sh $(FUZZERS) $(FUZZ_TARGETS)
 
 .PHONY: fuzz_targets fuzz_engines fuzz fuzz_bundle
-# The same and more: also of CUDA and cuBLASLt, on the simulated device, for networks of each kind.
-faults: all $(B)/tests/fail_calls
-	@tests/faults/faults.sh $(B)
-	@tests/faults/cuda.sh $(B) all
-
-.PHONY: faults
