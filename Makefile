@@ -172,7 +172,9 @@ LIBRARIES_NEEDED = jansson cmocka
 deps:
 	@missing=; \
 	for tool in $(TOOLS_NEEDED); do command -v $${tool%%:*} >/dev/null || missing="$$missing $${tool#*:}"; done; \
-	for name in $(LIBRARIES_NEEDED); do pkg-config --exists $$name 2>/dev/null || missing="$$missing lib$$name-dev"; done; \
+	for name in $(LIBRARIES_NEEDED); do \
+	    pkg-config --exists $$name 2>/dev/null || missing="$$missing lib$$name-dev"; \
+	done; \
 	pkg-config --exists libprotobuf-c 2>/dev/null || missing="$$missing libprotobuf-c-dev"; \
 	[ -r $(ONNX)/onnx.proto ] || missing="$$missing libonnx-dev"; \
 	if [ -n "$$missing" ]; then \

@@ -4,8 +4,8 @@
 
 #include "plan.h"
 
-/* Records an error for the device, and one for the host, where the network keeps more than the spec allows. A CPU network
- * keeps nothing on a device: that budget does not count. Call it once forms are chosen. */
+/* Records an error for the device, and one for the host, where the network keeps more than the spec allows. A CPU
+ * network keeps nothing on a device: that budget does not count. Call it once forms are chosen. */
 bool budget_holds(const struct plan *plan, bool embedded, struct diags *diags);
 
 #endif

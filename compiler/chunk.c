@@ -3,9 +3,10 @@
  * Each chunk of rows reads all weights again, and writes and reads the values between steps, for which there is memory
  * for one chunk. With few rows to a chunk the weights are most of what is moved, with many the values leave the cache.
  * So:
- *   - 64 rows, or as many as keep the values in half of an L2 cache of 512 KB, but no less than 16: with these a product
- *     is fast;
- *   - more where the weights are large: until a chunk moves as many bytes of values as of weights, but no more than 512;
+ *   - 64 rows, or as many as keep the values in half of an L2 cache of 512 KB, but no less than 16: with these a
+ *     product is fast;
+ *   - more where the weights are large: until a chunk moves as many bytes of values as of weights, but no more than
+ *     512;
  *   - at most the largest batch size, of which all chunks have the same share. */
 #include "plan.h"
 

@@ -89,7 +89,8 @@ static bool back_end(struct compilation *c)
 {
     struct plan_request request = {.target = c->options.target,
                                    .spec_checksum = checksum(c->source.text, c->source.length)};
-    request.spec = utf8_printable(c->arena, strcmp(c->options.input, "-") ? base_name(c->options.input) : c->source.path);
+    const char *spec = strcmp(c->options.input, "-") ? base_name(c->options.input) : c->source.path;
+    request.spec = utf8_printable(c->arena, spec);
     c->plan = plan_make(c->graph, c->fusion, &c->source, &request, c->diags);
     if (c->plan) {
         c->plan->locked = c->options.locked;

@@ -6,9 +6,9 @@
  * colon for an assignment where there is an equals sign in the first word. */
 enum role { AS_TARGET, AS_PREREQUISITE };
 
-/* As make reads it, and mostly gcc writes it: `$` doubled; blanks, `#` and `:` behind a backslash, as are `%` in targets
- * and `|` in prerequisites. A backslash stands for itself, but where one of them follows. No backslash helps against an
- * equals sign or a user's name behind `~`. */
+/* As make reads it, and mostly gcc writes it: `$` doubled; blanks, `#` and `:` behind a backslash, as are `%` in
+ * targets and `|` in prerequisites. A backslash stands for itself, but where one of them follows. No backslash helps
+ * against an equals sign or a user's name behind `~`. */
 static const char *escape(struct arena *arena, const char *path, enum role role, bool first)
 {
     static const char equals[] = "$(subst ,=,)";

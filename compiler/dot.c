@@ -67,7 +67,8 @@ static void print_edge(const char *from, size_t from_index, const char *into, si
 }
 
 /* From all that wrote the value before step `before`. */
-static void print_edges(const struct plan *plan, size_t before, const char *into, size_t into_index, int value, FILE *to)
+static void print_edges(const struct plan *plan, size_t before, const char *into, size_t into_index, int value,
+                        FILE *to)
 {
     const struct value *read = &plan->values.at[value];
     for (size_t i = 0; i < plan->inputs.count; i++) {

@@ -1,5 +1,5 @@
-/* What the generated files of the CPU target agree on: the steps for each instruction set. A level is 1 to CPU_LEVELS of
- * x86-64's, or 0 for what the C compiler is told. */
+/* What the generated files of the CPU target agree on: the steps for each instruction set. A level is 1 to CPU_LEVELS
+ * of x86-64's, or 0 for what the C compiler is told. */
 #ifndef MLPC_EMIT_CPU_H
 #define MLPC_EMIT_CPU_H
 

@@ -1,5 +1,5 @@
-/* NAME_steps.h for a CPU: one static function a step, called in a straight line; and a file for each instruction set, in
- * which it is compiled.
+/* NAME_steps.h for a CPU: one static function a step, called in a straight line; and a file for each instruction set,
+ * in which it is compiled.
  *
  * A product, its bias and its relu are a function made for its size (mlp_tile.h), which equal sizes share; what else is
  * done to its sums, another activation or a residual, is an epilogue: a function that gets some rows and columns at a

@@ -183,8 +183,8 @@ static void emit_locked_plans(struct emitter *e, const struct plan *plan)
 {
     if (!plan->locks.count)
         return;
-    emit_line(e, "/* ---- Tuned plans, by product and device: an algorithm of cuBLASLt by its attributes and in its own "
-                 "form ---- */");
+    emit_line(e, "/* ---- Tuned plans, by product and device: an algorithm of cuBLASLt by its attributes and in its "
+                 "own form ---- */");
     emit_blank(e);
     emit_plan_devices(e, plan);
     emit_open(e, "static const mlp_locked_plan locked_plans[] = {");

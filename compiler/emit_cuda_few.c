@@ -70,7 +70,8 @@ static void print_comment(const struct printer *p, int step)
 static void print_plan(const struct printer *p)
 {
     const struct few *f = p->few;
-    emit_line(p->e, "/* Rows, blocks, warps, the ring (slots, on their way at once, bytes), hands, whether a cluster. */");
+    emit_line(p->e, "/* Rows, blocks, warps, the ring (slots, on their way at once, bytes), hands, whether a cluster. "
+                    "*/");
     emit_line(p->e, "typedef mlp_few_plan<%" PRId64 ", %d, %d, %d, %d, %d, %d, %s> plan;", f->rows, f->blocks, f->warps,
               f->slots, f->flight, f->slot_bytes, f->hands, f->cluster ? "true" : "false");
     emit_line(p->e, "constexpr int shared = plan::free + %" PRId64 ";", f->rest);

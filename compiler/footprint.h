@@ -1,5 +1,5 @@
-/* The memory that a compiled network keeps, on the device and on the host, from init to close. The caller's arrays, code,
- * stacks, and what the CUDA driver and cuBLASLt keep for themselves are not counted. */
+/* The memory that a compiled network keeps, on the device and on the host, from init to close. The caller's arrays,
+ * code, stacks, and what the CUDA driver and cuBLASLt keep for themselves are not counted. */
 #ifndef MLPC_FOOTPRINT_H
 #define MLPC_FOOTPRINT_H
 

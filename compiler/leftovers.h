@@ -3,8 +3,8 @@
 #define MLPC_LEFTOVERS_H
 
 /* From now on `path` is removed at the end, a folder if it is empty then. To be said before it is made, so that nothing
- * comes between. Returns a copy that lives as long as mlpc, and that may be a pattern for mkstemp or mkdtemp, which write
- * into it. What has been renamed by the end is not missed. */
+ * comes between. Returns a copy that lives as long as mlpc, and that may be a pattern for mkstemp or mkdtemp, which
+ * write into it. What has been renamed by the end is not missed. */
 char *leftover(const char *path);
 
 #endif

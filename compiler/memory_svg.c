@@ -1,6 +1,6 @@
-/* The memory map as a picture: steps to the right, the arena's bytes downwards, a rectangle for each buffer. Each has its
- * name where there is room, and says all about itself when pointed at. Numbers are rounded to a tenth, and nothing depends
- * on fonts: the same plan gives the same bytes. */
+/* The memory map as a picture: steps to the right, the arena's bytes downwards, a rectangle for each buffer. Each has
+ * its name where there is room, and says all about itself when pointed at. Numbers are rounded to a tenth, and nothing
+ * depends on fonts: the same plan gives the same bytes. */
 #include "memory_map.h"
 
 #include <inttypes.h>

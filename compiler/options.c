@@ -23,7 +23,7 @@ static const char help[] =
     "                           static where the C compiler has a static C library\n"
     "  --lib -o DIR             compiles libNAME.a and NAME.h into DIR (default .)\n"
     "  --target=cuda|cpu        what runs it (default cuda)\n"
-    "  --cpu=LIST               the processors that a CPU network is compiled for, whose program takes the best that it\n"
+    "  --cpu=LIST               the processors that a CPU network is compiled for, whose program takes the best it\n"
     "                           finds: of x86-64, x86-64-v2, v3, v4 (default x86-64,v3,v4); native: as $CC is told\n"
     "  --threads=N              a CPU network that N threads can share (default 1)\n"
     "  --weights=FILE           takes the weights from this safetensors file, not the spec's\n"
@@ -31,17 +31,17 @@ static const char help[] =
     "  --weights=external       writes them to NAME.weights, which the program reads at start\n"
     "  --random-weights=SEED    weights from a seed instead of a file\n"
     "  --plan=FILE              compiles in the tuned plans of products that FILE holds (a program's --tune makes it)\n"
-    "  --locked                 a product without a plan is an error (exit status 4), here and when the program starts\n"
-    "  --whole=auto|never|rows|few|all   which batch sizes of a CUDA network become one kernel: as the plan file or a rule\n"
-    "                           says, none, all that can in one form; all: every form, for --tune to compare\n"
+    "  --locked                 a product without a plan is an error (exit status 4), here and when programs start\n"
+    "  --whole=auto|never|rows|few|all   which batch sizes of a CUDA network become one kernel: as the plan file or\n"
+    "                           a rule says, none, all that can in one form; all: every form, for --tune to compare\n"
     "  --check                  reports errors and warnings, writes nothing\n"
     "  --format[=check|write]   prints specs in their one layout; names those that differ (status 1); rewrites them\n"
     "  --dump=ast|graph|fused|plan|memory   prints the network after a pass\n"
     "  --dot                    prints the graph for Graphviz\n"
     "  --explain                says for each step what was fused into it, why no more, and the least time it takes\n"
     "  --memory[=svg]           prints a map of the memory over the steps, as text or as a picture\n"
-    "  --floor=DEVICE           on which device: H200 (default for cuda), H100, A100, L40S, RTX4090; core (default for\n"
-    "                           cpu): one with AVX2 at 3 GHz; or GB/s,GFLOP/s, as in --floor=50,200\n"
+    "  --floor=DEVICE           on which device: H200 (default for cuda), H100, A100, L40S, RTX4090; core (default\n"
+    "                           for cpu): one with AVX2 at 3 GHz; or GB/s,GFLOP/s, as in --floor=50,200\n"
     "  -M, -MD                  prints prerequisites for make; -MD writes them beside the output\n"
     "  -MF FILE                 where -M and -MD write them\n"
     "  -MT TARGET, -MQ TARGET   what they are for; -MQ quotes it for make\n"
@@ -85,8 +85,10 @@ static int index_of(const char *word, const char *const *words)
     return -1;
 }
 
-static const char *const mode_text[] = {[MODE_PROGRAM] = "--exe", [MODE_LIBRARY] = "--lib", [MODE_CHECK] = "--check",
-                                        [MODE_DUMP] = "--dump (or --dot, --explain, --memory)", [MODE_FORMAT] = "--format"};
+static const char *const mode_text[] = {
+    [MODE_PROGRAM] = "--exe", [MODE_LIBRARY] = "--lib", [MODE_CHECK] = "--check", [MODE_FORMAT] = "--format",
+    [MODE_DUMP] = "--dump (or --dot, --explain, --memory)",
+};
 
 static enum exit_status set_mode(struct options *options, enum mode mode)
 {

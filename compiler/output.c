@@ -145,7 +145,7 @@ static bool put_in_place(const struct outputs *outputs, struct output_file *file
     return true;
 }
 
-/* The earlier file comes back, or there is none again. Where it is gone the new one stays, which is better than none. */
+/* The earlier file comes back, or there is none again. Where it is gone the new one stays: better than none. */
 static void take_back(const struct output_file *file)
 {
     if (file->placed == PLACED_FOR_ANOTHER)

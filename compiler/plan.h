@@ -38,8 +38,8 @@ struct value {
     int buffer;
 };
 
-/* A parameter as packed: row-major [rows, cols], in rows of ld elements, with zeros up to [stored_rows, ld]. A product's
- * weight on a CPU stands in panels instead, of `panel` rows each: element (r, c) is the one at
+/* A parameter as packed: row-major [rows, cols], in rows of ld elements, with zeros up to [stored_rows, ld]. A
+ * product's weight on a CPU stands in panels instead, of `panel` rows each: element (r, c) is the one at
  * (r / panel * cols + c) * panel + r % panel. */
 struct packed {
     const char *name;               /* unique, a good C identifier after any prefix: "fc1_weight" */

@@ -4,7 +4,7 @@
 
 #include "plan.h"
 
-/* Fills plan->network, plan->products, and step.apart where the epilogue may be a kernel of its own. Places must be known. */
+/* Fills plan->network, plan->products, and step.apart where the epilogue may be a kernel of its own. Needs places. */
 void products_list(struct plan *plan);
 
 #endif

@@ -359,8 +359,8 @@ static void check_fit(struct rows *rows)
     lay_out(rows);
     int64_t wanted = rows->shared_bytes;
     if (!fits_shared_memory(rows))
-        rows->refusal = arena_format(arena, "its weights take %" PRId64 " bytes of shared memory, of %d, and only those "
-                                     "of one product can go through a ring", wanted, SHARED_BYTES);
+        rows->refusal = arena_format(arena, "its weights take %" PRId64 " bytes of shared memory, of %d, and only "
+                                     "those of one product can go through a ring", wanted, SHARED_BYTES);
     else if (!choose_groups(rows))
         rows->refusal = refuse_registers(rows);
 }

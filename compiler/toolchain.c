@@ -39,8 +39,8 @@ static void add(struct command *command, const char *word)
     VEC_PUSH(command->arena, &command->words, word);
 }
 
-/* The words of an environment variable such as CC="ccache gcc -m64", or of the default. Its options come after `option`,
- * so that the user's win. */
+/* The words of an environment variable such as CC="ccache gcc -m64", or of the default. Its options come after
+ * `option`, so that the user's win. */
 static void add_tool(struct command *command, const char *variable, const char *fallback, const char *option)
 {
     const char *value = variable ? getenv(variable) : NULL;
@@ -67,8 +67,8 @@ static bool mentions(const struct command *command, const char *beginning)
     return false;
 }
 
-/* The child's process id, or -1 after a message. `output`: where standard output goes, or -1. Standard error is ours alone
- * where tools read it. */
+/* The child's process id, or -1 after a message. `output`: where standard output goes, or -1. Standard error is ours
+ * alone where tools read it. */
 static pid_t start(struct command *command, int output)
 {
     const char *tool = command->words.at[0];

@@ -19,9 +19,9 @@ int utf8_cells(uint32_t character);
 /* The largest number of bytes up to `length` at which `text` does not break within a character. */
 size_t utf8_cut(const char *text, size_t length);
 
-/* The first character of `text`, of which `left` bytes are left (at least one), as it may be shown anywhere: as it is, or
- * spelt out (\n, \t, \x1b) where it could steer a terminal, or is no character. Returns the bytes in `to`, and in *used
- * those of `text`. */
+/* The first character of `text`, of which `left` bytes are left (at least one), as it may be shown anywhere: as it is,
+ * or spelt out (\n, \t, \x1b) where it could steer a terminal, or is no character. Returns the bytes in `to`, and in
+ * *used those of `text`. */
 enum { UTF8_SPELT = 16 };
 size_t utf8_spell(const char *text, size_t left, char to[UTF8_SPELT + 1], size_t *used);
 

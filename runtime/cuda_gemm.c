@@ -1,6 +1,7 @@
-/* Products through cuBLASLt. At init each product of each batch size becomes descriptors, layouts and an algorithm: that
- * of its locked plan, or what the library's heuristic chooses, asked once. A run only calls cublasLtMatmul. Everything
- * is column-major, A is transposed (as it stands in memory, a weight [out, in] is the matrix in x out), sums are f32.
+/* Products through cuBLASLt. At init each product of each batch size becomes descriptors, layouts and an algorithm:
+ * that of its locked plan, or what the library's heuristic chooses, asked once. A run only calls cublasLtMatmul.
+ * Everything is column-major, A is transposed (as it stands in memory, a weight [out, in] is the matrix in x out), sums
+ * are f32.
  *
  * f32 stays f32: algorithms that round their operands to a shorter type are excluded, and a process in which
  * NVIDIA_TF32_OVERRIDE would change that behind the network's back is refused. Partial sums of a split product are

@@ -20,7 +20,7 @@ mlp_status mlp_gemm_failed(mlp_cuda *cuda, const mlp_gemm *gemm, const char *cal
 /* Fills descriptor and layouts. With `apart` the library computes the product alone. */
 mlp_status mlp_gemm_describe(mlp_cuda *cuda, const mlp_gemm *gemm, int apart, mlp_gemm_plan *plan);
 
-/* Up to `most` algorithms that the heuristic proposes within so many bytes of workspace, best first. *found may be 0. */
+/* Up to `most` algorithms that the heuristic proposes within so many bytes of workspace, best first; or none. */
 mlp_status mlp_gemm_propose(mlp_cuda *cuda, const mlp_gemm *gemm, mlp_gemm_plan *plan, uint64_t workspace, int most,
                             cublasLtMatmulHeuristicResult_t *results, int *found);
 

@@ -1,6 +1,6 @@
-/* Which form of a network is the fastest for a batch size: its steps one by one, with the plans that were just tuned, or
- * one generated kernel for all of it. Single launches are timed, in turn, since that is how networks are run; the inputs
- * are random. */
+/* Which form of a network is the fastest for a batch size: its steps one by one, with the plans that were just tuned,
+ * or one generated kernel for all of it. Single launches are timed, in turn, since that is how networks are run; the
+ * inputs are random. */
 #include "cuda_gemm_tune.h"
 
 #include <cuda_runtime_api.h>

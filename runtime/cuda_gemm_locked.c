@@ -1,5 +1,5 @@
-/* Plans that were tuned on some machine and compiled in. At start each is rebuilt from its attributes, compared with the
- * bytes stored beside them, and checked by the library, once. One that cannot be used is never used in silence: its
+/* Plans that were tuned on some machine and compiled in. At start each is rebuilt from its attributes, compared with
+ * the bytes stored beside them, and checked by the library, once. One that cannot be used is never used in silence: its
  * state says why, and a network that insists on its plans fails. */
 #include "cuda_gemm.h"
 

@@ -124,7 +124,7 @@ static mlp_status fill_all(struct proof *proof, int kind)
 
 /* ---- A run ---- */
 
-/* D and the workspace hold NaN before; C, which may be where D is, its numbers again. Not MLP_OK: the algorithm failed. */
+/* D and the workspace hold NaN before; C, which may be where D is, its numbers again. Not MLP_OK: it failed. */
 static mlp_status run(struct proof *proof)
 {
     mlp_tuner *tuner = proof->tuner;
@@ -294,7 +294,7 @@ static int64_t whole_vectors(int64_t count)
     return count > 8 ? count / 8 * 8 : count;
 }
 
-/* The same algorithm with sums of another length, where it takes them: as many rows and columns as the operands hold. */
+/* The same algorithm with sums of another length, where it takes them: with all rows and columns of the operands. */
 static mlp_status prove_length(struct proof *proof, const mlp_candidate *candidate, int64_t k)
 {
     mlp_tuner *tuner = proof->tuner;

@@ -42,7 +42,8 @@ static int queue_product(mlp_tuner *tuner, mlp_gemm_plan *plan, size_t copy)
 {
     mlp_gemm gemm = *tuner->gemm;
     if (copy)
-        gemm.a.offset = (size_t)((unsigned char *)tuner->flush - tuner->cuda->arena) + (copy - 1) * mlp_copy_bytes(&gemm);
+        gemm.a.offset = (size_t)((unsigned char *)tuner->flush - tuner->cuda->arena) +
+                        (copy - 1) * mlp_copy_bytes(&gemm);
     return mlp_gemm_launch(tuner->cuda, &gemm, plan) == MLP_OK;
 }
 

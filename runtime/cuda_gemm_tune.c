@@ -54,7 +54,8 @@ mlp_status mlp_tuner_wait(mlp_tuner *tuner)
         snprintf(hung.product, sizeof hung.product, "%s", tuner->gemm->product);
         tuner->tuning->hung(tuner->tuning->context, &hung);
     }
-    return error == cudaSuccess ? MLP_OK : mlp_cuda_failed(tuner->cuda, tuner->gemm->step, "cudaStreamQuery", (int)error);
+    return error == cudaSuccess ? MLP_OK
+                                : mlp_cuda_failed(tuner->cuda, tuner->gemm->step, "cudaStreamQuery", (int)error);
 }
 
 /* ---- Choosing ---- */
@@ -186,8 +187,8 @@ static int beats_best(const mlp_tuner *tuner, const struct choice *choice, const
            (!best || (tuner->ranks_cold ? one->cold < best->cold : one->warm < best->warm));
 }
 
-/* A device that is busy for long is held back by the power it draws, and by how much depends on the algorithm: what wins
- * there may lose where work comes in bursts. Short products never draw so much. */
+/* A device that is busy for long is held back by the power it draws, and by how much depends on the algorithm: what
+ * wins there may lose where work comes in bursts. Short products never draw so much. */
 static mlp_status holds_rested(mlp_tuner *tuner, const struct choice *choice, mlp_candidate *one, int *holds)
 {
     double ratio = 0;
@@ -339,8 +340,8 @@ static size_t count_products(const mlp_cuda_config *config)
     return count;
 }
 
-/* Of A, to be read in turn, where cold times decide: as layers that come one after another read their weights. A small A
- * is flushed out instead, and so is one that is larger than all of the flush. */
+/* Of A, to be read in turn, where cold times decide: as layers that come one after another read their weights. A small
+ * A is flushed out instead, and so is one that is larger than all of the flush. */
 static size_t copies_of(const mlp_tuner *tuner, const mlp_gemm *gemm)
 {
     size_t copies = tuner->flush_bytes / mlp_copy_bytes(gemm);

@@ -22,8 +22,8 @@
 
 /* What fills the registers: a tile is up to MLP_TILE_HEIGHT rows by MLP_TILE_WIDTH columns, two or four vectors; one
  * row alone walks up to MLP_TILE_STREAMS panels side by side. MLP_TILE_PIN holds a vector in a register: gcc would
- * otherwise read the weights from memory again for each row. (clang does not, and takes no vector of 64 bytes here where
- * it was not told of AVX-512 for the whole file.) */
+ * otherwise read the weights from memory again for each row. (clang does not, and takes no vector of 64 bytes here
+ * where it was not told of AVX-512 for the whole file.) */
 #if MLP_LANES == 16
 #define MLP_TILE_WIDTH 32
 #define MLP_TILE_HEIGHT 6

@@ -276,7 +276,8 @@ static int search(struct tune *tune)
     const mlp_tuning tuning = {.seconds = left > least_seconds ? left : least_seconds, .stop = &stop,
                                .forms_only = command->forms, .plans = &tune->plans, .progress = show_progress,
                                .tuned = keep, .gave_up = give_up, .formed = keep_form, .hung = hung,
-                               .all_hung = tune->hung, .hung_count = tune->hung_count, .done = tune->done, .context = tune};
+                               .all_hung = tune->hung, .hung_count = tune->hung_count, .done = tune->done,
+                               .context = tune};
     mlp_status status = command->model->tune(&tuning);
     clear_progress();
     if (tune->failed || status == MLP_OK)
@@ -320,8 +321,8 @@ static void take(struct tune *tune, const struct message *message)
     } else if (tune->hung_count < MOST_HUNG) {
         const mlp_algorithm *a = &message->which.algorithm;
         tune->hung[tune->hung_count++] = message->which;
-        mlp_complain(tune->command, 0, "note: an algorithm hangs, and is left out: %s: id %d, tile %u, stages %u, split "
-                     "%u, swizzle %u, custom %u, cluster %u", message->which.product, a->id, a->tile, a->stages,
+        mlp_complain(tune->command, 0, "note: an algorithm hangs, and is left out: %s: id %d, tile %u, stages %u, "
+                     "split %u, swizzle %u, custom %u, cluster %u", message->which.product, a->id, a->tile, a->stages,
                      a->split_k, a->swizzle, a->custom, a->cluster);
     }
 }

@@ -58,8 +58,8 @@ static int judge(const mlp_verification *v)
             return complain_step(v, i);
     if (v->form != MLP_FORM_STEPS && v->whole.excess > 1)
         return mlp_complain(v->command, MLP_EXIT_WRONG,
-                            "the network in one kernel diverges: output %s, row %zu, column %zu is %.9g, should be %.9g "
-                            "within %.2e", v->model->outputs[v->whole_output].name, v->whole.row, v->whole.column,
+                            "the network in one kernel diverges: output %s, row %zu, column %zu is %.9g, should be "
+                            "%.9g within %.2e", v->model->outputs[v->whole_output].name, v->whole.row, v->whole.column,
                             v->whole.got, v->whole.want.value, v->whole.want.bound);
     if (v->form == MLP_FORM_STEPS && v->whole_output >= 0)
         return mlp_complain(v->command, MLP_EXIT_WRONG,

@@ -135,6 +135,7 @@ start messages tests/messages.sh "$build/mlpc"
 start page tests/messages_page.sh "$build/mlpc"
 start golden tests/golden.sh "$build"
 start format tests/format.sh "$build"
+start style tests/style.sh
 start texts tests/texts.sh "$build"
 start levels tests/levels.sh "$build"
 start cuda tests/cuda.sh "$build"
@@ -151,12 +152,12 @@ start fuzz tests/fuzz.sh "$build"
 start library tests/library/library.sh "$build"
 start reproducible tests/reproducible.sh "$build"
 start instructions as_users_do tests/instructions.sh "$build"
-for name in messages page golden format texts networks levels compiler options depfile install tour \
+for name in messages page golden format style texts networks levels compiler options depfile install tour \
     program faults cudafaults onnx fuzz library reproducible instructions cuda tune; do
     show "$name"
 done
-MLPC=$PWD/$build/mlpc suite cases run_cases tests/one_level.sh "$build/cases" "$([ -n "${SANITIZE:-}" ] && echo 300 || echo 60)" \
-    tests/cases/public
+[ -n "${SANITIZE:-}" ] && seconds=300 || seconds=60
+MLPC=$PWD/$build/mlpc suite cases run_cases tests/one_level.sh "$build/cases" $seconds tests/cases/public
 MLPC=$PWD/$build/mlpc suite examples run_examples tests/one_level.sh "$build/cases"
 suite random random_networks 16
 suite simulated simulated

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The compiler's command line: exit statuses, what it leaves behind after an error, determinism, dumps. compiler.sh BUILD
+# The compiler's command line: exit statuses, what is left after an error, determinism, dumps. compiler.sh BUILD
 cd "$(dirname "$0")/.." || exit 1
 . tests/lib.sh
 mlpc=$(absolute "$1/mlpc")
@@ -26,7 +26,8 @@ for list in v5 "" v3, native,v3; do
     says "--cpu=$list" 'a list of x86-64, x86-64-v2, v3, v4, or native alone'
 done
 check "--cpu" "$mlpc" --target=cpu --cpu=x86-64-v4,x86-64 -o levels digits.mlp
-check "a file for each level" bash -c '[ "$(echo levels/digits_*64*.c)" = "levels/digits_x86_64.c levels/digits_x86_64_v4.c" ]'
+check "a file for each level" \
+    bash -c '[ "$(echo levels/digits_*64*.c)" = "levels/digits_x86_64.c levels/digits_x86_64_v4.c" ]'
 check "--cpu=native" "$mlpc" --target=cpu --cpu=native -o native digits.mlp
 check "a file for the level given" bash -c '[ "$(echo native/digits_[!m]*.c)" = native/digits_native.c ]'
 for number in 0 65 two ""; do
@@ -306,7 +307,8 @@ check "a library with its weights beside it" bash -c '"$1" --lib --target=cpu --
     [ -s beside/digits.weights ]' - "$mlpc"
 status "a build for a debugger" 0 env CC="gcc -O0 -g -Wall -Wextra" "$mlpc" --exe --target=cpu -o slow digits.mlp
 check "a build for a debugger: no warnings" test -z "$(cat "$scratch/said")"
-check "CC's own options win" bash -c 'CC="${CC:-gcc} -O0 -Werror=unknown-pragmas" "$1" --exe --target=cpu -o slow digits.mlp' - "$mlpc"
+check "CC's own options win" \
+    bash -c 'CC="${CC:-gcc} -O0 -Werror=unknown-pragmas" "$1" --exe --target=cpu -o slow digits.mlp' - "$mlpc"
 check "a compiler behind another program" env CC="env LC_ALL=C ${CC:-gcc}" "$mlpc" --exe --target=cpu -o slow digits.mlp
 # Standard output that cannot be written.
 for what in --explain --dot --memory --dump=ast --format; do
@@ -317,15 +319,16 @@ for what in --help --version "import --help"; do
     status "$what on a full disk" 3 bash -c '"$1" $2 >/dev/full' - "$mlpc" "$what"
     says "$what on a full disk" 'standard output cannot be written'
 done
-status "SARIF beside a full disk" 3 bash -c '"$1" --dump=graph --diagnostics-format=sarif digits.mlp >/dev/full' - "$mlpc"
+status "SARIF beside a full disk" 3 \
+    bash -c '"$1" --dump=graph --diagnostics-format=sarif digits.mlp >/dev/full' - "$mlpc"
 says "SARIF beside a full disk" '"exitCode": 3'
 check "SARIF beside a full disk is nothing else" test "$(head -c 1 "$scratch/said")" = "{"
 # Messages that cannot be written: a warning is nothing to lose, and an error stays one.
 echo "model m { input x: f32[4]; input z: f32[2]; output y = x * 2; }" >warns.mlp
 for form in text sarif; do
     for to in '2>/dev/full' '2>&-'; do
-        status "a warning as $form $to" 3 bash -c '"$1" --target=cpu -o "lost$2" --diagnostics-format=$2 warns.mlp '"$to" \
-            - "$mlpc" $form
+        status "a warning as $form $to" 3 \
+            bash -c '"$1" --target=cpu -o "lost$2" --diagnostics-format=$2 warns.mlp '"$to" - "$mlpc" $form
         status "an error as $form $to" 1 bash -c 'echo x | "$1" --check --diagnostics-format=$2 - '"$to" - "$mlpc" $form
     done
 done
@@ -358,7 +361,8 @@ takes_place "the output is the spec by another name" same.mlp spec "$mlpc" --exe
 takes_place "the output is standard input" same.mlp spec \
     bash -c '"$1" --exe --target=cpu -o same.mlp - <same.mlp' - "$mlpc"
 takes_place "the rule for make is the spec" same.mlp spec "$mlpc" -M -MF same.mlp same.mlp
-takes_place "the rule for make is the weights" digits.safetensors "weights file" "$mlpc" -M -MF digits.safetensors same.mlp
+takes_place "the rule for make is the weights" digits.safetensors "weights file" \
+    "$mlpc" -M -MF digits.safetensors same.mlp
 takes_place "packed weights are the weights" digits.weights "weights file" "$mlpc" --target=cpu -o . packed.mlp
 status "two outputs in one place" 2 "$mlpc" --exe --target=cpu -o both -MD -MF ./both digits.mlp
 check "two outputs in one place: none" test ! -e both
@@ -380,10 +384,12 @@ check "the program is as it was" cmp beside_way/prog digits.mlp
 mkdir -p library_way/libdigits.a
 status "a library that cannot be written" 3 "$mlpc" --lib --target=cpu -o library_way digits.mlp
 check "no header without its library" test ! -e library_way/digits.h
-check "nothing is left aside" bash -c '[ -z "$(ls -d kept/*.?????? beside_way/*.?????? library_way/*.?????? 2>/dev/null)" ]'
+check "nothing is left aside" \
+    bash -c '[ -z "$(ls -d kept/*.?????? beside_way/*.?????? library_way/*.?????? 2>/dev/null)" ]'
 check "a depfile into a pipe" bash -c '"$1" -M -MF /dev/fd/3 digits.mlp 3>&1 | grep -q digits.safetensors' - "$mlpc"
 touch real.d && ln -s real.d link.d
-check "a depfile through a link" bash -c '"$1" -M -MF link.d digits.mlp && [ -L link.d ] && grep -q digits.safetensors real.d' - "$mlpc"
+check "a depfile through a link" bash -c '"$1" -M -MF link.d digits.mlp && [ -L link.d ] &&
+    grep -q digits.safetensors real.d' - "$mlpc"
 
 ln -s not_yet.d ahead.d && ln -s nowhere/d astray.d && ln -s /proc/self/fd/1 closed.d && mkfifo fifo.d
 check "a depfile through a link to what is not there yet" bash -c '"$1" -M -MF ahead.d digits.mlp && [ -L ahead.d ] &&
@@ -408,8 +414,10 @@ done
 status "no locked plan" 4 "$mlpc" --target=cuda --whole=never --locked -o locked digits.mlp
 says "no locked plan for one row" "digits.mlp:7:15: error: no plan for the product of 'h1', 1 row"
 status "no locked plan beside a kernel" 4 "$mlpc" --target=cuda --whole=few --locked -o locked digits.mlp
-says "no locked plan beside a kernel: for the other rows" "digits.mlp:7:15: error: no plan for the product of 'h1', 360 rows"
-[ "$(grep -c 'error: no plan' "$scratch/said")" = 3 ] && pass || fail "no locked plan beside a kernel, which needs none: $(cat "$scratch/said")"
+says "no locked plan beside a kernel: for the other rows" \
+    "digits.mlp:7:15: error: no plan for the product of 'h1', 360 rows"
+[ "$(grep -c 'error: no plan' "$scratch/said")" = 3 ] && pass ||
+    fail "no locked plan beside a kernel, which needs none: $(cat "$scratch/said")"
 
 # ---- Whole networks in one kernel ----
 status "a form that is none" 2 "$mlpc" --whole=one -o whole digits.mlp
@@ -417,8 +425,10 @@ for form in never few; do
     check "--whole=$form" "$mlpc" --target=cuda --whole=$form -o whole_$form digits.mlp
 done
 check "--whole=never: no such kernel" bash -c '! grep -q mlp_few whole_never/digits.cu'
-check "--whole=never: both batch sizes step by step" bash -c '[ "$(grep -c "form = MLP_FORM_STEPS" whole_never/digits.c)" = 2 ]'
-check "--whole=few: one row in a kernel, 360 rows in steps" bash -c 'grep -q "rows = 1, .form = MLP_FORM_FEW" whole_few/digits.c &&
+check "--whole=never: both batch sizes step by step" \
+    bash -c '[ "$(grep -c "form = MLP_FORM_STEPS" whole_never/digits.c)" = 2 ]'
+check "--whole=few: one row in a kernel, 360 rows in steps" \
+    bash -c 'grep -q "rows = 1, .form = MLP_FORM_FEW" whole_few/digits.c &&
     grep -q "rows = 360, .form = MLP_FORM_STEPS" whole_few/digits.c'
 check "--whole=all: every form" bash -c '"$1" --target=cuda --whole=all --random-weights=1 -o whole_all "$2" &&
     grep -q "_rows(unsigned char" whole_all/dlrm_bot.cu && grep -q "_few_b1(unsigned char" whole_all/dlrm_bot.cu &&

@@ -11,7 +11,8 @@ installed "$build"
 # ---- What is where ----
 for file in bin/mlpc include/mlpc/mlp_runtime.h lib/mlpc/libmlprt.a lib/pkgconfig/mlpc.pc \
     lib/cmake/mlpc/mlpcConfig.cmake lib/cmake/mlpc/mlpcConfigVersion.cmake share/mlpc/mlpc.mk \
-    share/mlpc/editors/vim/syntax/mlp.vim share/man/man1/mlpc.1 share/bash-completion/completions/mlpc share/zsh/site-functions/_mlpc; do
+    share/mlpc/editors/vim/syntax/mlp.vim share/man/man1/mlpc.1 share/bash-completion/completions/mlpc \
+    share/zsh/site-functions/_mlpc; do
     check "$file is there" test -s "$prefix/$file"
 done
 check "mlpc may be run, the rest be read" bash -c 'cd "$1" && [ "$(find . -type f -perm 755)" = ./bin/mlpc ] &&
@@ -90,7 +91,8 @@ if command -v cmake >/dev/null; then
     while IFS='|' read -r arguments message; do
         printf 'cmake_minimum_required(VERSION 3.20)\nproject(x NONE)\nfind_package(mlpc REQUIRED)\n%s\n' \
             "mlpc_add_model(net net.mlp $arguments)" >"$scratch/mistaken/CMakeLists.txt"
-        status "cmake: $arguments" 1 cmake -B "$scratch/mistaken/build" -DCMAKE_PREFIX_PATH="$prefix" "$scratch/mistaken"
+        status "cmake: $arguments" 1 \
+            cmake -B "$scratch/mistaken/build" -DCMAKE_PREFIX_PATH="$prefix" "$scratch/mistaken"
         said=$(tr -s ' \n' ' ' <"$scratch/said")         # CMake fills lines
         [[ $said == *"mlpc_add_model(net): $message"* ]] && pass || fail "cmake: $arguments: $said"
     done <<'END'
@@ -136,7 +138,8 @@ if [ -r "${CUDA:-/usr/local/cuda}/include/cublasLt.h" ]; then
         cd ../cmake || exit 1
         check "cmake for CUDA" cmake -G Ninja -B cuda -DCMAKE_PREFIX_PATH="$prefix" -DDEVICE=cuda
         check "cmake for CUDA: the target" ninja_says 'NVCC=.*/nvcc .*mlpc" --target=cuda --lib'
-        check "cmake for CUDA: the libraries" ninja_says ' -L[^ ]*cuda.* mlpc/digits/libdigits.a +-lcublasLt +-lcudart +-lstdc'
+        check "cmake for CUDA: the libraries" \
+            ninja_says ' -L[^ ]*cuda.* mlpc/digits/libdigits.a +-lcublasLt +-lcudart +-lstdc'
     else
         skip "the project of CMake for CUDA: there is no cmake or no ninja"
     fi

@@ -34,7 +34,8 @@ if has -v4; then
 else
     make_program v4 specs/digits.mlp --cpu=v4
     status "a processor without AVX-512" 3 "$scratch/v4" --verify
-    says "a processor without AVX-512" 'wrong processor: there is no code for this one: it has x86-64.*, this network needs x86-64-v4'
+    says "a processor without AVX-512" \
+        'wrong processor: there is no code for this one: it has x86-64.*, this network needs x86-64-v4'
     status "--info without AVX-512" 0 "$scratch/v4" --info
     says "--info without AVX-512" '^cpu  *wrong processor'
 fi
@@ -67,8 +68,8 @@ else
     for source in runtime/*.c; do
         case $source in runtime/cuda*) continue ;; esac
         echo "$source"
-    done | xargs -P 2 -I{} sh -c "$cross"' -std=c11 -D_GNU_SOURCE -O1 -Iruntime -c -o "$1/runtime/$(basename "$2").o" "$2"' \
-        - "$scratch" {}
+    done | xargs -P 2 -I{} sh -c \
+        "$cross"' -std=c11 -D_GNU_SOURCE -O1 -Iruntime -c -o "$1/runtime/$(basename "$2").o" "$2"' - "$scratch" {}
     check "sources" "$mlpc" --target=cpu --random-weights=3 -o "$scratch/sources" $spec
     check "for aarch64" $cross -std=c11 -O3 -ffp-contract=fast -static -Iruntime -I"$scratch/sources" \
         -o "$scratch/aarch64" "$scratch"/sources/*.c "$scratch"/sources/*.S "$scratch"/runtime/*.o -lm

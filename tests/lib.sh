@@ -1,5 +1,5 @@
-# Sourced by the shell tests. Each check calls pass, fail or skip once; `finish NAME` prints the count that check.sh adds
-# up and ends the script. $scratch is an empty folder that goes away at the end.
+# Sourced by the shell tests. Each check calls pass, fail or skip once; `finish NAME` prints the count that check.sh
+# adds up and ends the script. $scratch is an empty folder that goes away at the end.
 set -u
 passed=0 failed=0 skipped=0
 scratch=$(mktemp -d)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # specs/MESSAGES.md has a section for each kind of message, in the order of diag.def, and what it shows is what mlpc
-# says: messages_page.sh MLPC [refresh]. A section "### NAME" may have a spec, indented, which becomes NAME.mlp, and then
-# commands behind "$", which are run, each followed by what it prints. `refresh` writes that anew.
+# says: messages_page.sh MLPC [refresh]. A section "### NAME" may have a spec, indented, which becomes NAME.mlp, and
+# then commands behind "$", which are run, each followed by what it prints. `refresh` writes that anew.
 cd "$(dirname "$0")/.." || exit 1
 . tests/lib.sh
 mlpc=$(absolute "$1")

@@ -19,8 +19,8 @@ threads() {
 for spec in tests/networks/*.mlp; do
     check "$(basename "$spec" .mlp) on threads" threads "$spec"
 done
-# As users build it, but for the processor at hand alone; then in the other types, compiled in less time. (tf32 is f32 to
-# this target.)
+# As users build it, but for the processor at hand alone; then in the other types, compiled in less time. (tf32 is f32
+# to this target.)
 for spec in tests/networks/*.mlp; do
     name=$(basename "$spec" .mlp)
     own=$(sed -n 's/^ *dtype *\([a-z0-9]*\).*/\1/p' "$spec")

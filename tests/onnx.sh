@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Imports ONNX models: onnx.sh BUILD [refresh]. The cases of tests/cases/onnx must give their outputs on the CPU or be
-# refused for the reason that EXPECTED.tsv says; tests/ONNX.md has the table. Those of tests/cases/import are of exporters'
-# forms; their specs must have the texts of ACCEPTED.tsv, and messages those of REFUSED.tsv.
+# refused for the reason that EXPECTED.tsv says; tests/ONNX.md has the table. Those of tests/cases/import are of
+# exporters' forms; their specs must have the texts of ACCEPTED.tsv, and messages those of REFUSED.tsv.
 cd "$(dirname "$0")/.." || exit 1
 . tests/lib.sh
 build=$1
@@ -83,7 +83,8 @@ while IFS=$'\t' read -r name options words; do
         port=${file##*/} port=${port#in_} port=${port#out_}
         arguments+=("--check-with=${port%.npy}=$file")
     done
-    status "import $name" 0 "$build/mlpc" import -o "$scratch/own" --name="$name" "${arguments[@]}" $own/"$name"/model.onnx
+    status "import $name" 0 \
+        "$build/mlpc" import -o "$scratch/own" --name="$name" "${arguments[@]}" $own/"$name"/model.onnx
     holds "$name" "$scratch/own/$name.mlp" "$words"
     check "the layout of $name" test -z "$("$build/mlpc" --format=check "$scratch/own/$name.mlp")"
 done <$own/ACCEPTED.tsv
@@ -154,8 +155,8 @@ status "an input as output" 2 "$build/mlpc" import -o "$scratch/linked" "$scratc
 {
     printf '\010\010:e\012\020\012\006300000\022\001q\042\003Neg\012\016\012\001x\012\001q\022\001y\042\003Add\022\001g'
     printf '*\024\010\001\010\001\020\001B\006000000J\004\000\000\200?Z\023\012\001x\022\016\012\014\010\001\022\010'
-    printf '\012\002\010\001\012\002\010\001b\023\012\001y\022\016\012\014\010\001\022\010\012\002\010\001\012\002\010\001'
-    printf 'B\004\012\000\020\021:\240\261\356\003'
+    printf '\012\002\010\001\012\002\010\001b\023\012\001y\022\016\012\014\010\001\022\010\012\002\010\001\012\002'
+    printf '\010\001B\004\012\000\020\021:\240\261\356\003'
     awk 'BEGIN { for (i = 0; i < 300000; i++) printf "\n\031\n\006%06d\022\006%06d\"\007Flatten", i, i + 1 }'
 } >"$scratch/chain.onnx"
 status "a long chain of views" 0 import --name=chain "$scratch/chain.onnx"

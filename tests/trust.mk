@@ -12,7 +12,8 @@ $(B)/tests/random_networks: $(patsubst %.c,$(B)/%.o,$(filter-out %/prove.c,$(wil
                             $(addprefix $(B)/tests/,compare.o command.o)
 	$(call say,LINK)$(LINK) -o $@ $^ -lm
 
-# N random networks, from the seed SEED on: see tests/random/main.c. `asan-random`: compiler and programs with sanitizers.
+# N random networks, from the seed SEED on: see tests/random/main.c. `asan-random`: compiler and programs with
+# sanitizers.
 N         = 1000
 SEED      = 1
 check-random: all $(B)/tests/random_networks
@@ -65,8 +66,8 @@ $(B)/tests/fuzz/common/fuzz.o: override SANITIZE =
 $(B)/tests/fuzz/common/fuzz.o: override CFLAGS = -O2 -g1
 
 $(B)/tests/fuzz/net/%.h: tests/fuzz/common/%.mlp $(B)/mlpc
-	$(call say,MLPC)$(B)/mlpc --target=cpu --cpu=x86-64 --random-weights=1 --weights=$(if $(filter two,$*),external,embed) \
-	    -o $(@D) $<
+	$(call say,MLPC)$(B)/mlpc --target=cpu --cpu=x86-64 --random-weights=1 \
+	    --weights=$(if $(filter two,$*),external,embed) -o $(@D) $<
 
 # The programs that the command line is for.
 $(B)/tests/fuzz/net.a: $(FUZZ_NETS)

@@ -420,7 +420,8 @@ untouched() {
 }
 # missing NAME STEP ROWS: has its line
 missing() {
-    counted "$1: $2, $3 rows" 1 "^layers.mlp:[0-9]*:[0-9]*: error: no plan for the product of '$2', $3 rows: m=8 n=$3 k="
+    counted "$1: $2, $3 rows" 1 \
+        "^layers.mlp:[0-9]*:[0-9]*: error: no plan for the product of '$2', $3 rows: m=8 n=$3 k="
 }
 # every NAME OPTION...: exits with 4, and lists all eight
 every() {
@@ -459,7 +460,8 @@ says "one entry fewer: --info counts" '^plans  *5 locked; 3 by'
 
 # As if 3 rows were one kernel: no run takes their products, which are there for tools.
 status "one entry fewer, a kernel" 0 emit kernel layers.mlp --plan=fewer.plan
-sed -i 's/rows = 3, .form = MLP_FORM_STEPS, .forms = {forward_b3, NULL, NULL}/rows = 3, .form = MLP_FORM_FEW, .forms = {forward_b3, NULL, forward_b3}/' kernel/layers.c
+sed -i -e '/rows = 3, .form = MLP_FORM_STEPS, .forms = {forward_b3, NULL, NULL}/{s/FORM_STEPS/FORM_FEW/' \
+    -e 's/forward_b3, NULL, NULL/forward_b3, NULL, forward_b3/;}' kernel/layers.c
 check "one entry fewer, a kernel: build" remade kernel layers
 check "one entry fewer, a kernel: --locked" kernel/program --locked x=x.npy y=kernel_y.npy z=kernel_z.npy
 check "one entry fewer, a kernel: --info" kernel/program --info

@@ -1,5 +1,5 @@
-/* A qsort, to be loaded before the C library's, that puts equal elements in the opposite of the order in which they came:
- * no order of equals is promised, and C libraries differ in it. */
+/* A qsort, to be loaded before the C library's, that puts equal elements in the opposite of the order in which they
+ * came: no order of equals is promised, and C libraries differ in it. */
 #include <stddef.h>
 #include <stdlib.h>
 

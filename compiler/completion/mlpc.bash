@@ -44,7 +44,8 @@ _mlpc_import()
     --name | --output | --batch | --tolerance) ;;
     *)
         if [[ $word == -* ]]; then
-            _mlpc_options "$word" "-o --name= --output= --bind= --batch= --keep-layout --check-with= --tolerance= --help"
+            _mlpc_options "$word" "-o --name= --output= --bind= --batch= --keep-layout --check-with=
+                --tolerance= --help"
         else
             _mlpc_files "$word" .onnx
         fi

@@ -83,8 +83,8 @@ function(mlpc_add_model target spec)
         list(GET arg_UNPARSED_ARGUMENTS 0 unknown)
         list(JOIN valued ", " known)
         list(JOIN listed ", " more)
-        message(FATAL_ERROR "mlpc_add_model(${target}): '${unknown}' is no keyword of it, nor a value of the one before; "
-            "there are ${known}, ${more} and EXE")
+        message(FATAL_ERROR "mlpc_add_model(${target}): '${unknown}' is no keyword of it, nor a value of the one "
+            "before; there are ${known}, ${more} and EXE")
     endif()
     if(arg_KEYWORDS_MISSING_VALUES)
         list(GET arg_KEYWORDS_MISSING_VALUES 0 keyword)

@@ -14,7 +14,8 @@ bool attribute_check(struct model *model, const struct onnx_node *node, const ch
 size_t attribute_count(const struct onnx_node *node);
 bool attribute_has(const struct onnx_node *node, const char *name);
 int64_t attribute_int(const struct onnx_node *node, const char *name, int64_t fallback);
-enum element attribute_element(const struct onnx_node *node, const char *name);      /* 0: none, or no number of a type */
+/* 0: none, or no number of a type. */
+enum element attribute_element(const struct onnx_node *node, const char *name);
 double attribute_float(const struct onnx_node *node, const char *name, double fallback);
 const char *attribute_string(struct arena *arena, const struct onnx_node *node, const char *name, const char *fallback);
 const int64_t *attribute_ints(const struct onnx_node *node, const char *name, size_t *count);

@@ -34,8 +34,9 @@ void model_print_refusals(const struct model *model)
 {
     for (size_t i = 0; i < model->refusals.count; i++) {
         const struct refusal *refusal = &model->refusals.at[i];
-        const char *where = refusal->node ? arena_format(model->arena, "%s: ", node_text(model->arena, refusal->node)) : "";
-        utf8_print(stderr, arena_format(model->arena, "%s: error: %s%s", model->path, where, refusal->reason));
+        const char *node = refusal->node ? node_text(model->arena, refusal->node) : "";
+        utf8_print(stderr, arena_format(model->arena, "%s: error: %s%s%s", model->path, node, *node ? ": " : "",
+                                        refusal->reason));
         fputs("\n", stderr);
     }
 }
@@ -64,7 +65,7 @@ bool element_is_integer(enum element type)
 
 bool shape_count(const struct shape *shape, size_t *count)
 {
-    int64_t product = 1;            /* without zeros: strides and parts of a shape must not overflow beside one either */
+    int64_t product = 1;            /* without zeros: strides and parts of a shape must not overflow beside one */
     bool empty = false;
     for (int i = 0; i < shape->rank; i++) {
         int64_t size = shape->dims[i];

@@ -5,8 +5,8 @@
 
 #include "model.h"
 
-/* A little-endian array; NULL with a message ("is no .npy file"), or without one where the file cannot be read, which has
- * been said on standard error then. */
+/* A little-endian array; NULL with a message ("is no .npy file"), or without one where the file cannot be read, which
+ * has been said on standard error then. */
 struct constant *npy_constant(struct arena *arena, const char *path, const char *name, const char **message);
 
 /* The same elements as an array [rows, width], to a new file. False after a message on standard error. */

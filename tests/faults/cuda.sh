@@ -86,7 +86,8 @@ check "interpose.c to be loaded" gcc -std=c11 -D_GNU_SOURCE -O1 -fPIC -shared -f
     "$root/tests/faults/interpose.c" -ldl
 "$build/tests/fail_calls" "$build" interpose.so . cuda >report
 grep -v '^faults: ' report
-passed=$((passed + $(awk '/^faults: / { print $2 }' report))) failed=$((failed + $(awk '/^faults: / { print $4 }' report)))
+passed=$((passed + $(awk '/^faults: / { print $2 }' report)))
+failed=$((failed + $(awk '/^faults: / { print $4 }' report)))
 
 # ---- Networks of other kinds ----
 check "one kernel for few rows: sources" emit few net.mlp --whole=few

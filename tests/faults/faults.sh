@@ -17,7 +17,8 @@ model net {
 }
 SPEC
 printf 'model m{input x:f32[1];output y=x*2;}\n' >"$scratch/given/wild.mlp"
-header='{"fc.weight":{"dtype":"F32","shape":[3,4],"data_offsets":[0,48]},"fc.bias":{"dtype":"F32","shape":[3],"data_offsets":[48,60]}}'
+header='{"fc.weight":{"dtype":"F32","shape":[3,4],"data_offsets":[0,48]},'
+header+='"fc.bias":{"dtype":"F32","shape":[3],"data_offsets":[48,60]}}'
 {
     printf "\\x$(printf %02x ${#header})\\0\\0\\0\\0\\0\\0\\0%s" "$header"
     for _ in $(seq 15); do printf '\0\0\200\077'; done
@@ -36,7 +37,8 @@ done
 TOOL
 chmod +x "$scratch/bin/tool"
 
-check "the program" "$build/mlpc" --exe --no-static --target=cpu --cpu=x86-64 -o "$scratch/program/net" "$scratch/given/net.mlp"
+check "the program" "$build/mlpc" --exe --no-static --target=cpu --cpu=x86-64 -o "$scratch/program/net" \
+    "$scratch/given/net.mlp"
 check "its weights" "$build/mlpc" --target=cpu --weights=external -o "$scratch/program" "$scratch/given/net.mlp"
 cp "$scratch/program/net.weights" "$scratch/given/"
 # ---- A library in a program that goes on ----
@@ -59,7 +61,8 @@ check "library.c" $cc -std=gnu11 -D_GNU_SOURCE -O1 -fno-builtin -I"$scratch/libr
 check "a library under faults" "$scratch/library/test" "$scratch"/weights[12]/net.weights
 says "a library under faults" "[1-9][0-9] faults, "
 
-check "interpose.c" $cc -std=gnu11 -D_GNU_SOURCE -O1 -fPIC -shared -fno-builtin -o "$scratch/interpose.so" tests/faults/interpose.c -ldl
+check "interpose.c" $cc -std=gnu11 -D_GNU_SOURCE -O1 -fPIC -shared -fno-builtin -o "$scratch/interpose.so" \
+    tests/faults/interpose.c -ldl
 
 # ---- A disk that is full, and one that is only read ----
 # holds NAME FOLDER COMMAND...: fails with status 3, and the files of FOLDER are as they were.

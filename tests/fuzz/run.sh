@@ -18,7 +18,8 @@ out=$(readlink -f "$out")
 export TMPDIR=$here/tmp
 [ ! -w /dev/shm ] || TMPDIR=$(mktemp -d /dev/shm/fuzz.XXXXXX)
 trap 'rm -rf "$TMPDIR"' EXIT
-export ASAN_OPTIONS=detect_stack_use_after_return=1:allocator_release_to_os_interval_ms=500 UBSAN_OPTIONS=print_stacktrace=1
+export ASAN_OPTIONS=detect_stack_use_after_return=1:allocator_release_to_os_interval_ms=500
+export UBSAN_OPTIONS=print_stacktrace=1
 # Sanitizers of some age do not get along with addresses as random as newer systems make them.
 fixed=
 ! setarch -R true 2>/dev/null || fixed="setarch -R"
@@ -51,14 +52,15 @@ wait
 # summary TARGET: one line
 summary() {
     local target=$1 executions cpu before after found
-    executions=$(cat logs/"$target".[0-9]* | awk '/^stat::number_of_executed_units/ { sum += $2 } END { print sum + 0 }')
+    executions=$(cat logs/"$target".[0-9]* |
+        awk '/^stat::number_of_executed_units/ { sum += $2 } END { print sum + 0 }')
     cpu=$(cat logs/"$target".*.cpu | awk '/^cpu/ { sum += $2 + $3 } END { printf "%.0f", sum }')
     before=$(awk '$2 == "INITED" && !n++ { print $4 }' "logs/$target.1")
     after=$(cat logs/"$target".[0-9]* | awk '/^#[0-9]/ { for (i = 2; i < NF; i++) if ($i == "cov:" && $(i + 1) > most)
         most = $(i + 1) } END { print most + 0 }')
     found=$(find "$out" -maxdepth 1 -name "$target-*" | wc -l)
-    printf '%s: %d executions, %d CPU seconds, coverage %d from %d, %d found\n' "$target" "$executions" "$cpu" "$after" \
-        "${before:-0}" "$found"
+    printf '%s: %d executions, %d CPU seconds, coverage %d from %d, %d found\n' "$target" "$executions" "$cpu" \
+        "$after" "${before:-0}" "$found"
 }
 
 status=0

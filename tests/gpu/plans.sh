@@ -76,7 +76,8 @@ export options_text="${options[*]}"
 # each FUNCTION: for all networks at once; what is said of one is shown where it fails
 each() {
     printf '%s\n' "${names[@]}" | xargs -P 12 -I{} bash -c \
-        'options=($options_text); ('"$1"' {}) >"$folder/work/{}.log" 2>&1 || { echo "FAILED '"$1"' {}"; tail -n 5 "$folder/work/{}.log"; }'
+        'options=($options_text); ('"$1"' {}) >"$folder/work/{}.log" 2>&1 ||
+            { echo "FAILED '"$1"' {}"; tail -n 5 "$folder/work/{}.log"; }'
 }
 
 report() {
@@ -91,7 +92,10 @@ report() {
     printf '| network | rows | step | first choice, us | tuned, us | ratio | plan |\n|---|---|---|---|---|---|---|\n'
     cat work/*/compare.table
     cat work/*/compare.table | awk -F' *[|] *' '
-        $4 == "**all steps**" { points++; whole += log($7); if ($7 < least || !least) { least = $7; where = $2 " " $3 } }
+        $4 == "**all steps**" {
+            points++; whole += log($7)
+            if ($7 < least || !least) { least = $7; where = $2 " " $3 }
+        }
         $8 == "tuned" { better++; layers += log($7) }
         $8 == "first choice" { kept++ }
         END {

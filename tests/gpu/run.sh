@@ -266,7 +266,8 @@ results() {
     printf -- '- date: %s\n' "$(date -u +%F)"
     printf -- '- device: %s, driver %s\n' "$(nvidia-smi --query-gpu=name --format=csv,noheader | head -n 1)" \
         "$(nvidia-smi --query-gpu=driver_version --format=csv,noheader | head -n 1)"
-    ./networks/"$(ls networks | head -n 1)"/program --info | sed -n 's/^device *//p' | sed 's/^/- found by the program: /'
+    ./networks/"$(ls networks | head -n 1)"/program --info |
+        sed -n 's/^device */- found by the program: /p'
     printf -- '- compiler: %s\n' "$(nvcc --version | sed -n 's/^.*release/CUDA release/p')"
     explain_networks
     for place in networks/*/; do

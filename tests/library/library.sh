@@ -32,8 +32,8 @@ check "score.cpp" $cxx -std=c++20 $warn $here -o "$scratch/score" tests/library/
 check "score.cpp runs" "$scratch/score"
 
 # ---- What a status promises ----
-check "--lib with external weights" "$build/mlpc" --lib --target=cpu --threads=2 --weights=external -o "$scratch/external" \
-    specs/digits.mlp
+check "--lib with external weights" \
+    "$build/mlpc" --lib --target=cpu --threads=2 --weights=external -o "$scratch/external" specs/digits.mlp
 # shellcheck disable=SC2086
 check "contract.c" $cc -std=c99 $warn -I "$scratch/external" -I "$build/runtime" -o "$scratch/contract" \
     tests/library/contract.c "$scratch/external/libdigits.a" $libraries
@@ -77,7 +77,8 @@ clean c c11 "$scratch"/sources/*.c "$scratch/headers.c"
 clean c++ c++20 "$scratch"/sources/*.c "$scratch/headers.c"
 clean c++ c++11 "$scratch/headers.c"
 
-nm -g --defined-only "$scratch/lib/libdigits.a" "$scratch/external/libdigits.a" | awk 'NF == 3 { print $3 }' | grep -vxE 'digits_.*|mlp_status_text' >"$scratch/foreign"
+nm -g --defined-only "$scratch/lib/libdigits.a" "$scratch/external/libdigits.a" | awk 'NF == 3 { print $3 }' |
+    grep -vxE 'digits_.*|mlp_status_text' >"$scratch/foreign"
 if [ -s "$scratch/foreign" ]; then
     fail "libdigits.a defines names that are not the network's: $(head -n 5 "$scratch/foreign" | tr '\n' ' ')"
 else

@@ -145,7 +145,8 @@ static bool rounds(enum op op)
     return op != OP_RELU && op != OP_RELU6 && op != OP_CLAMP && op != OP_ABS && op != OP_NEGATE && op != OP_IDENTITY;
 }
 
-static struct element map_element(const struct evaluation *e, const struct node *node, const struct values *x, size_t at)
+static struct element map_element(const struct evaluation *e, const struct node *node, const struct values *x,
+                                  size_t at)
 {
     double v = x->value[at], bound = bound_of(e, x, at), steep = steepness(node);
     struct element result = {.value = map(node, v)};
@@ -193,8 +194,10 @@ static struct element pair_element(const struct evaluation *e, enum op op, const
     case OP_SUBTRACT: result = (struct element){.value = a - b, .passed = ba + bb}; break;
     case OP_MULTIPLY: result = (struct element){.value = a * b, .passed = fabs(a) * bb + fabs(b) * ba + ba * bb}; break;
     case OP_DIVIDE: result = quotient(a, b, ba, bb); break;
-    case OP_MAXIMUM: return (struct element){.value = a > b ? a : b, .passed = fmax(ba, bb), .size = fmax(fabs(a), fabs(b))};
-    case OP_MINIMUM: return (struct element){.value = a < b ? a : b, .passed = fmax(ba, bb), .size = fmax(fabs(a), fabs(b))};
+    case OP_MAXIMUM:
+        return (struct element){.value = a > b ? a : b, .passed = fmax(ba, bb), .size = fmax(fabs(a), fabs(b))};
+    case OP_MINIMUM:
+        return (struct element){.value = a < b ? a : b, .passed = fmax(ba, bb), .size = fmax(fabs(a), fabs(b))};
     default: abort();
     }
     result.own = 4 * unit32 * (op == OP_ADD || op == OP_SUBTRACT ? fabs(a) + fabs(b) : fabs(result.value)) + 1e-37;
@@ -319,7 +322,8 @@ static void norm_row(struct evaluation *e, const struct node *node, const struct
     }
 }
 
-static void softmax_row(struct evaluation *e, const struct node *node, const struct row *x, struct values *to, size_t at)
+static void softmax_row(struct evaluation *e, const struct node *node, const struct row *x, struct values *to,
+                        size_t at)
 {
     bool nan = row_surely_nan(x);
     double most = -INFINITY, sum = 0, bound = 0;

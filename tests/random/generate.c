@@ -120,7 +120,8 @@ static const char *new_name(struct maker *m)
 
 static int some_width(struct maker *m)
 {
-    static const int usual[] = {1, 2, 3, 4, 5, 7, 8, 9, 10, 12, 15, 16, 17, 20, 24, 31, 32, 33, 40, 48, 63, 64, 65, 100};
+    static const int usual[] = {1,  2,  3,  4,  5,  7,  8,  9,  10, 12, 15, 16,
+                                17, 20, 24, 31, 32, 33, 40, 48, 63, 64, 65, 100};
     return chance(m, 3) ? 128 + below(m, 200) : usual[below(m, chance(m, 80) ? 18 : sizeof usual / sizeof *usual)];
 }
 
@@ -167,8 +168,8 @@ static struct expr *number_expr(struct maker *m)
 /* Of a layer: new each time, or its tensors would be read in two shapes. */
 static const char *layer_name(struct maker *m)
 {
-    static const char *const ends[] = {"fc", "up", "a.b", "layers.0.w", "\\\"quoted\\\"", "{{x}}", "tab\\t", "\xc3\xa4", "$(id)",
-                                       "semi;colon", "%s", "back\\\\slash", "/etc"};
+    static const char *const ends[] = {"fc", "up", "a.b", "layers.0.w", "\\\"quoted\\\"", "{{x}}", "tab\\t", "\xc3\xa4",
+                                       "$(id)", "semi;colon", "%s", "back\\\\slash", "/etc"};
     const char *end = ends[chance(m, 70) ? below(m, 4) : below(m, sizeof ends / sizeof *ends)];
     const char *outer = m->nested ? ".{i}" : "";
     if (m->in_block)

@@ -6,8 +6,8 @@
  *
  * Networks have the seeds SEED, SEED + 1, ... Some go together into one program, since a program's compilation is what
  * takes time; -x: each is made by `COMPILER --exe`, which may be MLPC or stand for it (tests/gpu/simulated). One that
- * fails is made as small as it can be and still fail, and printed. -w: only writes a network, its arrays, what must come
- * out of a GPU and the tolerances into FOLDER. $CC: compiler and options for generated code. */
+ * fails is made as small as it can be and still fail, and printed. -w: only writes a network, its arrays, what must
+ * come out of a GPU and the tolerances into FOLDER. $CC: compiler and options for generated code. */
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
@@ -204,10 +204,12 @@ static void write_dispatch(struct trial *trials, int count, const char *folder)
     fputs("\nstatic int use(int argc, char **argv, const mlp_model *model, void *arena)\n{\n"
           "    const char *wrong;\n"
           "    if (argc < 2 || strcmp(argv[1], \"prove\"))\n        return mlp_program(argc, argv, model);\n"
-          "    wrong = prove(model, arena);\n    printf(\"%s\\n\", wrong ? wrong : \"proved\");\n    return wrong != 0;\n}\n\n"
+          "    wrong = prove(model, arena);\n    printf(\"%s\\n\", wrong ? wrong : \"proved\");\n"
+          "    return wrong != 0;\n}\n\n"
           "int main(int argc, char **argv)\n{\n", to);
     for (int i = 0; i < count; i++)
-        fprintf(to, "    if (!strcmp(argv[1], \"%s\"))\n        return use(argc - 1, argv + 1, &%s_model, %s_arena());\n",
+        fprintf(to, "    if (!strcmp(argv[1], \"%s\"))\n"
+                    "        return use(argc - 1, argv + 1, &%s_model, %s_arena());\n",
                 trials[i].network->name, trials[i].network->name, trials[i].network->name);
     fputs("    return 2;\n}\n", to);
     fclose(to);
@@ -333,7 +335,8 @@ static void work(uint64_t seed, long count, long first, long step, FILE *to)
             for (good = 0; good < most && next < at + TOGETHER && next < count; next++) {
                 networks[good] = generate(seed + (uint64_t)next, setting.type);
                 if (!networks[good])
-                    tally.failed++, fprintf(to, "FAILED seed %llu: no valid network\n", (unsigned long long)seed + next);
+                    tally.failed++,
+                    fprintf(to, "FAILED seed %llu: no valid network\n", (unsigned long long)seed + next);
                 else
                     good++;
             }
@@ -439,7 +442,8 @@ int main(int argc, char **argv)
     if (folder)
         return write_one(seed, folder);
     if (argc - optind != 3) {
-        fputs("usage: random_networks [-n COUNT] [-s SEED] [-j WORKERS] [-t TYPE] [-x COMPILER] MLPC RUNTIME SCRATCH\n", stderr);
+        fputs("usage: random_networks [-n COUNT] [-s SEED] [-j WORKERS] [-t TYPE] [-x COMPILER] MLPC RUNTIME SCRATCH\n",
+              stderr);
         return 2;
     }
     setting.mlpc = realpath(argv[optind], NULL);

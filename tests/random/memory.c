@@ -22,7 +22,8 @@ static int read_buffers(const char *dump, struct buffer *buffers)
 {
     int count = 0;
     for (const char *line = dump; (line = strchr(line, '\n')) != NULL && !strncmp(++line, "  ", 2);) {
-        const char *end = strchrnul(line, '\n'), *at = strstr(line, " buffer="), *place = strstr(line, " arena offset=");
+        const char *end = strchrnul(line, '\n'), *at = strstr(line, " buffer=");
+        const char *place = strstr(line, " arena offset=");
         struct buffer buffer;
         if (!at || !place || place > end || sscanf(at, " buffer=%d", &buffer.number) != 1 ||
             sscanf(place, " arena offset=%ld bytes=%ld steps=%d..%d", &buffer.offset, &buffer.bytes, &buffer.first,

@@ -65,7 +65,8 @@ static void small_step_y(void)
         for (size_t c = 0; c < X; c++) {
             float residual = small_fault == OTHER_RESIDUAL ? small_arena[r * H + c] : small_x[r * X + c];
             small_y[r * X + c] = small_y[r * X + c] + small_weights.fc2_bias[c] + residual;
-            if ((small_fault == BITS_BY_BATCH && small_rows == 3) || (small_fault == BITS_BY_THREADS && small_threads == 2))
+            if ((small_fault == BITS_BY_BATCH && small_rows == 3) ||
+                (small_fault == BITS_BY_THREADS && small_threads == 2))
                 small_y[r * X + c] *= 1 + 1.2e-7f;
         }
     if (small_fault == HIDDEN_OVERWRITTEN)

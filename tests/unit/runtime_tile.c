@@ -1,5 +1,6 @@
 /* mlp_tile.h: products of sizes around those of tiles, against their definition in double; rows that have the same bits
- * alone and among others; NaN and relu. runtime_tile_*.c include this for other instruction sets and shapes of tiles. */
+ * alone and among others; NaN and relu. runtime_tile_*.c include this for other instruction sets and shapes of
+ * tiles. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

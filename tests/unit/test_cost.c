@@ -156,7 +156,8 @@ static void devices(void **unused)
     (void)unused;
     struct device device;
     assert_true(device_parse("50,200.5", &device) && device.gbytes == 50 && device.gflops[DTYPE_BF16] == 200.5);
-    static const char *const wrong[] = {"", "50", "50,", ",200", "0,1", "1,0", "-1,1", "1,2,3", "1,2x", "nan,1", "inf,1"};
+    static const char *const wrong[] = {"",     "50",    "50,",  ",200",  "0,1",  "1,0",
+                                        "-1,1", "1,2,3", "1,2x", "nan,1", "inf,1"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         assert_false(device_parse(wrong[i], &device));
     assert_ptr_equal(device_usual(TARGET_CUDA), device_find("h200"));

@@ -200,7 +200,8 @@ static void test_check_records_all(void **state)
     assert_false(weights_check(weights, graph, diags));
     assert_int_equal(diags_status(diags), EXIT_USER);
     const char *text = messages();
-    assert_says(text, "unit.mlp:2:1: error: 'fc.weight' is [2, 3], but linear needs [5, 3]; it gives 2 columns [tensor-shape]");
+    assert_says(text, "unit.mlp:2:1: error: 'fc.weight' is [2, 3], but linear needs [5, 3]; it gives 2 columns "
+                      "[tensor-shape]");
     assert_says(text, "'fc.bias' is [4], but layernorm needs [5]");
     assert_says(text, "'mask' holds U8, but layernorm needs F64, F32, F16 or BF16 [tensor-type]");
     assert_says(text, "layernorm needs 'gone', which is not in '");

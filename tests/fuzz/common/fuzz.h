@@ -1,5 +1,5 @@
-/* What the fuzz targets share. A target is one file with LLVMFuzzerTestOneInput, the entry that libFuzzer and AFL++ call;
- * common/standalone.c calls it for files, once each. */
+/* What the fuzz targets share. A target is one file with LLVMFuzzerTestOneInput, the entry that libFuzzer and AFL++
+ * call; common/standalone.c calls it for files, once each. */
 #ifndef FUZZ_H
 #define FUZZ_H
 

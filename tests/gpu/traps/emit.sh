@@ -33,7 +33,7 @@ emit kinds f32 f16
 emit large f16
 
 cp too_large.mlp "$work"
-(cd "$work" && status=0 && { "$mlpc" --target=cuda --whole=never -o refused too_large.mlp || status=$?; } && echo "exit $status") \
-    >"$folder/too_large.said" 2>&1
+(cd "$work" && status=0 && { "$mlpc" --target=cuda --whole=never -o refused too_large.mlp || status=$?; } &&
+    echo "exit $status") >"$folder/too_large.said" 2>&1
 cp ./*.c ./*.h "$folder"
 rm "$folder/make_weights.c"
