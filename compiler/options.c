@@ -166,28 +166,28 @@ static enum exit_status choose(const char *name, const char *value, const char *
     return *choice < 0 ? no_such_choice(name, value, choices) : EXIT_DONE;
 }
 
-/* --format alone, or with a value behind a '='; -1 if the argument is another. */
+/* An option alone (*choice is 0), or with a value behind a '=' (from 1 on); -1 if the argument is another. */
+static int parse_optional(const char *argument, const char *name, const char *const *choices, int *choice)
+{
+    const char *value = value_of(argument, name);
+    *choice = -1;
+    enum exit_status status = value ? choose(name, value, choices, choice) : EXIT_DONE;
+    ++*choice;
+    return value || !strcmp(argument, name) ? (int)status : -1;
+}
+
 static int parse_format(struct options *options, const char *argument)
 {
     static const char *const formats[] = {"check", "write", NULL};
-    const char *value = value_of(argument, "--format");
-    if (!value)
-        return strcmp(argument, "--format") ? -1 : (int)set_format(options, FORMAT_PRINT);
-    int choice;
-    enum exit_status status = choose("--format", value, formats, &choice);
-    return (int)(status == EXIT_DONE ? set_format(options, choice ? FORMAT_WRITE : FORMAT_CHECK) : status);
+    int choice, status = parse_optional(argument, "--format", formats, &choice);
+    return status == EXIT_DONE ? (int)set_format(options, (enum format)choice) : status;
 }
 
-/* The same of --memory. */
 static int parse_memory(struct options *options, const char *argument)
 {
     static const char *const maps[] = {"text", "svg", NULL};
-    const char *value = value_of(argument, "--memory");
-    if (!value)
-        return strcmp(argument, "--memory") ? -1 : (int)set_dump(options, DUMP_MAP);
-    int choice;
-    enum exit_status status = choose("--memory", value, maps, &choice);
-    return (int)(status == EXIT_DONE ? set_dump(options, choice ? DUMP_SVG : DUMP_MAP) : status);
+    int choice, status = parse_optional(argument, "--memory", maps, &choice);
+    return status == EXIT_DONE ? (int)set_dump(options, choice == 2 ? DUMP_SVG : DUMP_MAP) : status;
 }
 
 static enum exit_status parse_threads(struct options *options, const char *text)
