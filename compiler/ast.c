@@ -4,21 +4,14 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "hash.h"
 #include "utf8.h"
 
 /* ---- Names ---- */
 
-static uint64_t hash_name(const char *text, size_t length)
-{
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (size_t i = 0; i < length; i++)
-        hash = (hash ^ (unsigned char)text[i]) * 0x100000001b3u;
-    return hash;
-}
-
 static struct name **name_slot(const struct spec *spec, const char *text, size_t length)
 {
-    for (size_t i = hash_name(text, length);; i++) {
+    for (size_t i = hash_bytes(HASH_START, text, length);; i++) {
         struct name **slot = &spec->name_table[i & (spec->name_table_size - 1)];
         if (!*slot || (!strncmp((*slot)->text, text, length) && !(*slot)->text[length]))
             return slot;

@@ -10,25 +10,12 @@
 #include "fold.h"
 #include "forms.h"
 #include "gate.h"
+#include "hash.h"
 #include "locks.h"
 #include "lower.h"
 #include "memory_map.h"
 #include "simplify.h"
 #include "utf8.h"
-
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
-static uint64_t checksum(const char *text, size_t length)
-{
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (size_t i = 0; i < length; i++)
-        hash = (hash ^ (unsigned char)text[i]) * 0x100000001b3u;
-    return hash;
-}
 
 static bool wants(const struct compilation *c, enum dump dump)
 {
@@ -71,7 +58,7 @@ static const char *find_weights(const struct compilation *c)
     const char *path = c->graph->weights, *input = c->options.input;
     if (c->options.weights || !path)
         return c->options.weights;
-    size_t folder = (size_t)(base_name(input) - input);
+    size_t folder = (size_t)(path_name(input) - input);
     return *path == '/' ? path : arena_format(c->arena, "%.*s%s", (int)folder, input, path);
 }
 
@@ -88,8 +75,8 @@ static bool open_weights(struct compilation *c)
 static bool back_end(struct compilation *c)
 {
     struct plan_request request = {.target = c->options.target,
-                                   .spec_checksum = checksum(c->source.text, c->source.length)};
-    const char *spec = strcmp(c->options.input, "-") ? base_name(c->options.input) : c->source.path;
+                                   .spec_checksum = hash_bytes(HASH_START, c->source.text, c->source.length)};
+    const char *spec = strcmp(c->options.input, "-") ? path_name(c->options.input) : c->source.path;
     request.spec = utf8_printable(c->arena, spec);
     c->plan = plan_make(c->graph, c->fusion, &c->source, &request, c->diags);
     if (c->plan) {

@@ -100,7 +100,8 @@ static bool is_member(const struct few_layer *layer, int step)
     return false;
 }
 
-bool few_is_read(const struct few *few, const struct value *value, const struct few_layer *outside)
+/* Whether any step outside the layer (NULL: any at all) reads a part of the value. */
+static bool is_read(const struct few *few, const struct value *value, const struct few_layer *outside)
 {
     for (int i = 0; (size_t)i < few->plan->steps.count; i++) {
         if (!(outside && is_member(outside, i)) && reads(few, i, value))
@@ -201,7 +202,7 @@ static bool leaves_one(const struct few *few, struct few_layer *layer)
     layer->hand = -1;
     for (size_t i = 0; i < layer->steps.count; i++) {
         const struct value *out = out_of(few, layer->steps.at[i]);
-        bool leaves = few_is_read(few, out, layer), halves = layer->sums > 1 && i == 0;
+        bool leaves = is_read(few, out, layer), halves = layer->sums > 1 && i == 0;
         if (halves && (leaves || few->buffers[out->buffer].output))
             return false;
         if (leaves && (layer->hand >= 0 || !has_room(few, out)))
@@ -427,7 +428,7 @@ static void choose_shared(struct few *few)
             few->buffers[value_at(few, layer->hand)->buffer].shared = true;
     }
     for (int i = 0; (size_t)i < few->plan->steps.count; i++) {
-        if (few->layer_of[i] < 0 && few_is_read(few, out_of(few, i), NULL))
+        if (few->layer_of[i] < 0 && is_read(few, out_of(few, i), NULL))
             few->buffers[out_of(few, i)->buffer].shared = true;
     }
 }

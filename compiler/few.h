@@ -93,8 +93,6 @@ void few_shape(struct few *few);
 /* Whether a value is one of those that a layer computes at the column at hand; `half`: which half of its product, or
  * -1 where it is not such a half. */
 bool few_computes(const struct few *few, const struct few_layer *layer, const struct value *value, int *half);
-/* Whether any step outside the layer (NULL: any at all) reads a part of the value. */
-bool few_is_read(const struct few *few, const struct value *value, const struct few_layer *outside);
 /* Columns on which a step works element by element: of a reduction, those of its operands. */
 int64_t few_width(const struct plan *plan, const struct step *step);
 /* Threads that share a row of a row operation; 0: all of a block that multiply. */

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "hash.h"
 #include "utf8.h"
 
 const struct op_info op_info[OP_COUNT] = {
@@ -78,18 +79,10 @@ struct node *graph_node(const struct graph *graph, int index)
     return &graph->nodes.at[index];
 }
 
-static uint64_t hash_text(const char *text)
-{
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (; *text; text++)
-        hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
-    return hash;
-}
-
 static int *source_slot(struct graph *graph, const struct source_table *table, const char *tensor, int64_t rows,
                         int64_t cols, bool transposed, enum param_role role)
 {
-    for (size_t i = hash_text(tensor) & (table->size - 1);; i = (i + 1) & (table->size - 1)) {
+    for (size_t i = hash_text(HASH_START, tensor) & (table->size - 1);; i = (i + 1) & (table->size - 1)) {
         int *slot = &table->slots[i];
         if (!*slot)
             return slot;

@@ -34,8 +34,7 @@ static void add_external(const struct compilation *c, struct outputs *outputs, c
 
 static const char *folder_of(struct arena *arena, const char *path)
 {
-    const char *slash = strrchr(path, '/');
-    return slash ? arena_copy(arena, path, (size_t)(slash + 1 - path)) : "";
+    return arena_copy(arena, path, (size_t)(path_name(path) - path));
 }
 
 /* Everything that the mode makes, aside or in memory; nothing has changed yet. */

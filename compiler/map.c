@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "hash.h"
+
 struct slot {
     const char *name;
     void *value;
@@ -23,10 +25,7 @@ struct map *map_new(struct arena *arena)
 
 static struct slot *find(const struct map *map, const char *name)
 {
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (const char *c = name; *c; c++)
-        hash = (hash ^ (unsigned char)*c) * 0x100000001b3u;
-    for (size_t i = hash & (map->size - 1);; i = (i + 1) & (map->size - 1)) {
+    for (size_t i = hash_text(HASH_START, name) & (map->size - 1);; i = (i + 1) & (map->size - 1)) {
         struct slot *slot = &map->slots[i];
         if (!slot->name || !strcmp(slot->name, name))
             return slot;

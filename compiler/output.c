@@ -180,6 +180,12 @@ bool outputs_commit(struct outputs *outputs)
     return good;
 }
 
+const char *path_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
 static bool is_same(const struct stat *a, const struct stat *b)
 {
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
@@ -202,8 +208,7 @@ static bool is_same_folder(struct arena *arena, const char *a, size_t a_length, 
 
 bool output_same_place(struct arena *arena, const char *a, const char *b)
 {
-    const char *a_slash = strrchr(a, '/'), *b_slash = strrchr(b, '/');
-    const char *a_name = a_slash ? a_slash + 1 : a, *b_name = b_slash ? b_slash + 1 : b;
+    const char *a_name = path_name(a), *b_name = path_name(b);
     return !strcmp(a_name, b_name) && is_same_folder(arena, a, (size_t)(a_name - a), b, (size_t)(b_name - b));
 }
 

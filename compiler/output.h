@@ -41,6 +41,9 @@ bool outputs_commit(struct outputs *outputs);
 /* Removes what was made aside. */
 void outputs_discard(struct outputs *outputs);
 
+/* The name of a file, behind the folders of its path. */
+const char *path_name(const char *path);
+
 /* Whether the output `path` would take the place of what is read from `input` ("-": standard input). */
 bool output_is_input(const char *path, const char *input);
 /* Whether two outputs, which need not exist, have one place. */

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "fuse.h"
+#include "hash.h"
 #include "label.h"
 #include "names.h"
 #include "plan_text.h"
@@ -608,13 +609,6 @@ static void find_lifetimes(struct plan *plan)
         touch(plan, plan->outputs.at[i].value, (int)plan->steps.count);
 }
 
-static uint64_t checksum_text(uint64_t hash, const char *text)
-{
-    for (; *text; text++)
-        hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
-    return hash;
-}
-
 /* All that a reader of the packed parameter must know. */
 static const char *layout_text(const struct plan *plan, const struct packed *packed)
 {
@@ -628,7 +622,7 @@ static const char *layout_text(const struct plan *plan, const struct packed *pac
 static bool lay_out_weights(struct plan *plan)
 {
     int64_t offset = 0;
-    uint64_t hash = 0xcbf29ce484222325u;
+    uint64_t hash = HASH_START;
     for (size_t i = 0; i < plan->params.count; i++) {
         struct packed *packed = &plan->params.at[i];
         int64_t bytes;
@@ -638,7 +632,7 @@ static bool lay_out_weights(struct plan *plan)
             !CHECKED_ADD(offset, bytes, &offset) || !CHECKED_ADD(offset, plan->alignment - 1, &offset))
             return false;
         offset -= offset % plan->alignment;
-        hash = checksum_text(hash, layout_text(plan, packed));
+        hash = hash_text(hash, layout_text(plan, packed));
     }
     plan->weights_bytes = offset;
     plan->weights_layout = hash;

@@ -2,6 +2,8 @@
 
 #include <inttypes.h>
 
+#include "hash.h"
+
 static const char *const dtype_name[] = {
     [DTYPE_F32] = "f32", [DTYPE_TF32] = "tf32", [DTYPE_F16] = "f16", [DTYPE_BF16] = "bf16"};
 
@@ -94,12 +96,11 @@ static const struct step *apart_step(const struct plan *plan, const struct step 
 /* The text of all steps, by its checksum: names, functions, widths. */
 static const char *network_text(const struct plan *plan)
 {
-    uint64_t hash = 0xcbf29ce484222325u ^ plan->weights_layout;
+    uint64_t hash = HASH_START ^ plan->weights_layout;
     for (size_t i = 0; i < plan->steps.count; i++) {
         const struct step *step = &plan->steps.at[i];
-        const char *line = arena_format(plan->arena, "%s %" PRId64 " ", step->text, plan->values.at[step->out].width);
-        for (; *line; line++)
-            hash = (hash ^ (unsigned char)*line) * 0x100000001b3u;
+        hash = hash_text(hash, arena_format(plan->arena, "%s %" PRId64 " ", step->text,
+                                            plan->values.at[step->out].width));
     }
     return arena_format(plan->arena, "%s layout=%016" PRIx64, plan->name, hash);
 }

@@ -1,6 +1,8 @@
 /* The splitmix64 generator by Sebastiano Vigna, whose n-th output is a function of the start and n. */
 #include "random.h"
 
+#include "hash.h"
+
 static uint64_t mix(uint64_t bits)
 {
     bits = (bits ^ bits >> 30) * 0xbf58476d1ce4e5b9u;
@@ -10,10 +12,7 @@ static uint64_t mix(uint64_t bits)
 
 uint64_t random_key(uint64_t seed, const char *tensor)
 {
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (; *tensor; tensor++)
-        hash = (hash ^ (unsigned char)*tensor) * 0x100000001b3u;
-    return mix(mix(seed) ^ hash);
+    return mix(mix(seed) ^ hash_text(HASH_START, tensor));
 }
 
 double random_unit(uint64_t key, uint64_t index)

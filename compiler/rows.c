@@ -29,19 +29,19 @@ enum {
 
 /* ---- Shapes ---- */
 
-int64_t rows_up(int64_t number, int64_t to)
+static int64_t round_up(int64_t number, int64_t to)
 {
     return (number + to - 1) / to * to;
 }
 
 int64_t rows_depth(const struct rows_shape *shape)
 {
-    return rows_up(shape->width, shape->part ? shape->part : 16);
+    return round_up(shape->width, shape->part ? shape->part : 16);
 }
 
 int64_t rows_padded(const struct rows_shape *shape)
 {
-    return shape->part || shape->wide ? rows_depth(shape) : rows_up(shape->width, 8);
+    return shape->part || shape->wide ? rows_depth(shape) : round_up(shape->width, 8);
 }
 
 int64_t rows_parts(const struct rows_shape *shape)
@@ -76,7 +76,7 @@ const struct rows_param *rows_param_of(const struct rows *rows, int param, int64
 static int64_t weight_bytes(int64_t rows, int64_t depth)
 {
     int64_t rest = depth % 64 == 48 ? 64 : depth % 64;
-    return rows_up(rows * 2 * (depth / 64 * 64 + rest), WEIGHT_ALIGNMENT);
+    return round_up(rows * 2 * (depth / 64 * 64 + rest), WEIGHT_ALIGNMENT);
 }
 
 static void add_weight(struct rows *rows, const struct step *step, const struct rows_piece *out,

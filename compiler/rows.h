@@ -96,7 +96,6 @@ void rows_cut(struct rows *rows);
  * through ROWS_CHUNKED. */
 void rows_schedule(struct rows *rows, int64_t part, int64_t wide);
 
-int64_t rows_up(int64_t number, int64_t to);
 /* As the left operand of a product, and as the result of one: mlp_rows_columns::depth and ::padded. */
 int64_t rows_depth(const struct rows_shape *shape);
 int64_t rows_padded(const struct rows_shape *shape);

@@ -8,6 +8,7 @@
 
 #include "bytes.h"
 #include "convert.h"
+#include "hash.h"
 #include "param_eval.h"
 #include "progress.h"
 #include "quote.h"
@@ -144,7 +145,7 @@ static uint64_t hash_word(uint64_t hash, uint64_t word)
 /* FNV-1a of words, of every fourth; then of these four hashes: as runtime/weights.c has it. */
 static uint64_t checksum(const unsigned char *payload, size_t bytes)
 {
-    const uint64_t start = 0xcbf29ce484222325u;
+    const uint64_t start = HASH_START;
     uint64_t hashes[4] = {start, start, start, start}, hash = start;
     for (size_t i = 0; i < bytes; i += 8)
         hashes[i / 8 % 4] = hash_word(hashes[i / 8 % 4], bytes_load(payload + i, 8));

@@ -28,19 +28,13 @@ struct import {
     struct outputs files;
 };
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 /* The two files, in memory. */
 static bool render(struct import *import)
 {
     const struct request *request = &import->request;
     import->name = request->name ? request->name : name_model(import->arena, request->input);
     struct print_request print = {
-        .name = import->name, .source = base_name(request->input),
+        .name = import->name, .source = path_name(request->input),
         .batch = request->batch ? request->batch : arena_format(import->arena, "%" PRId64, import->net.batch),
         .weights = arena_format(import->arena, "%s.safetensors", import->name), .type = translate_type(&import->net),
     };

@@ -3,6 +3,8 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "../output.h"
+
 static const char *const reserved[] = {"model", "input", "output", "batch", "dtype", "weights", "const", "block",
                                        "return", "repeat", "in", "true", "false"};
 enum { RESERVED = sizeof reserved / sizeof *reserved };
@@ -63,7 +65,7 @@ const char *name_value(struct names *names, struct arena *arena, const char *hin
 
 const char *name_model(struct arena *arena, const char *path)
 {
-    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+    const char *base = path_name(path);
     const char *dot = strrchr(base, '.');
     size_t length = dot && dot > base ? (size_t)(dot - base) : strlen(base);
     const char *name = identifier(arena, base, length);
