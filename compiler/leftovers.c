@@ -17,7 +17,7 @@ struct leftover {
 static struct leftover *volatile newest;
 
 /* The last one first: a folder after what it holds. */
-static void remove_all(void)
+void leftovers_remove(void)
 {
     for (const struct leftover *at = newest; at; at = at->older) {
         if (unlink(at->path))
@@ -27,7 +27,7 @@ static void remove_all(void)
 
 static void remove_and_die(int number)
 {
-    remove_all();
+    leftovers_remove();
     raise(number);                  /* it has its usual effect again: SA_RESETHAND */
 }
 
@@ -39,7 +39,7 @@ static void watch(void)
         if (!sigaction(numbers[i], NULL, &old) && old.sa_handler == SIG_DFL)
             sigaction(numbers[i], &ours, NULL);
     }
-    atexit(remove_all);
+    atexit(leftovers_remove);
 }
 
 char *leftover(const char *path)

@@ -7,4 +7,7 @@
  * write into it. What has been renamed by the end is not missed. */
 char *leftover(const char *path);
 
+/* At once, also from a signal's handler. */
+void leftovers_remove(void);
+
 #endif

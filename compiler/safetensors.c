@@ -9,11 +9,10 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "bytes.h"
+#include "file_map.h"
 #include "quote.h"
 
 enum { LENGTH_BYTES = 8, HEADER_MAX = 100000000 };
@@ -269,33 +268,13 @@ static bool read_header(struct reader *reader)
     return good;
 }
 
-/* NULL, or why it cannot be mapped. An empty file has no map. */
-static const char *map_descriptor(int descriptor, struct safetensors *file)
-{
-    struct stat status;
-    if (fstat(descriptor, &status))
-        return strerror(errno);
-    if (S_ISDIR(status.st_mode))
-        return strerror(EISDIR);
-    if (!S_ISREG(status.st_mode))
-        return "Not a regular file";
-    if (!CHECKED_ADD(status.st_size, 0, &file->map_bytes))
-        return strerror(EFBIG);
-    if (!file->map_bytes)
-        return NULL;
-    void *map = mmap(NULL, file->map_bytes, PROT_READ, MAP_PRIVATE, descriptor, 0);
-    if (map == MAP_FAILED)
-        return strerror(errno);
-    file->map = map;
-    return NULL;
-}
-
+/* NULL, or why it cannot be. */
 static const char *map_file(const char *path, struct safetensors *file)
 {
     int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (descriptor < 0)
         return strerror(errno);
-    const char *message = map_descriptor(descriptor, file);
+    const char *message = file_map(descriptor, &file->map, &file->map_bytes);
     close(descriptor);
     return message;
 }
@@ -322,8 +301,7 @@ enum safetensors_result safetensors_open(struct arena *arena, const char *path, 
 
 void safetensors_close(struct safetensors *file)
 {
-    if (file->map)
-        munmap(file->map, file->map_bytes);
+    file_unmap(file->map, file->map_bytes);
     *file = (struct safetensors){0};
 }
 

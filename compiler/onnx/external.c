@@ -4,10 +4,9 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "../file_map.h"
 #include "../quote.h"
 #include "onnx.pb-c.h"
 
@@ -61,18 +60,6 @@ static const char *resolve(struct model *model, const char *location)
     return path;
 }
 
-static bool map_descriptor(int file, struct mapping *mapping)
-{
-    struct stat info;
-    if (fstat(file, &info) || !S_ISREG(info.st_mode))
-        return false;
-    if (!CHECKED_ADD(info.st_size, 0, &mapping->size))
-        return false;
-    void *bytes = mapping->size ? mmap(NULL, mapping->size, PROT_READ, MAP_PRIVATE, file, 0) : NULL;
-    mapping->bytes = bytes;
-    return bytes != MAP_FAILED;
-}
-
 static const struct mapping *open_file(struct model *model, const char *path)
 {
     for (size_t i = 0; i < model->files.count; i++) {
@@ -81,7 +68,9 @@ static const struct mapping *open_file(struct model *model, const char *path)
     }
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     struct mapping mapping = {.path = path};
-    bool mapped = file >= 0 && map_descriptor(file, &mapping);
+    void *bytes = NULL;
+    bool mapped = file >= 0 && !file_map(file, &bytes, &mapping.size);
+    mapping.bytes = bytes;
     if (file >= 0)
         close(file);
     if (!mapped)
@@ -122,8 +111,7 @@ const unsigned char *external_data(struct model *model, const struct Onnx__Tenso
 void external_close(struct model *model)
 {
     for (size_t i = 0; i < model->files.count; i++) {
-        if (model->files.at[i].size)
-            munmap((void *)(uintptr_t)model->files.at[i].bytes, model->files.at[i].size);
+        file_unmap((void *)(uintptr_t)model->files.at[i].bytes, model->files.at[i].size);
     }
     model->files.count = 0;
 }

@@ -4,10 +4,9 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "../file_map.h"
 #include "../quote.h"
 #include "../utf8.h"
 #include "npy.h"
@@ -59,22 +58,20 @@ static enum exit_status unreadable(const char *path, const char *why)
 
 static enum exit_status unpack_file(struct model *model, int file, Onnx__ModelProto **proto)
 {
-    struct stat info;
-    if (file < 0 || fstat(file, &info))
-        return unreadable(model->path, strerror(errno));
-    if (!S_ISREG(info.st_mode))
-        return unreadable(model->path, S_ISDIR(info.st_mode) ? strerror(EISDIR) : "Not a regular file");
-    if (!info.st_size || info.st_size > INT32_MAX) {
-        model_refuse(model, NULL, info.st_size ? "it has 2 GiB or more, which no ONNX file has" : "the file is empty");
-        return EXIT_USER;
+    void *bytes;
+    size_t size;
+    const char *message = file < 0 ? strerror(errno) : file_map(file, &bytes, &size);
+    if (message)
+        return unreadable(model->path, message);
+    if (size && size <= INT32_MAX) {
+        model->budget = (uint64_t)size * COMPUTED_PER_BYTE + SMALL_CHANGE;
+        *proto = unpack(model, bytes, size);
+    } else {
+        model_refuse(model, NULL, size ? "it has 2 GiB or more, which no ONNX file has" : "the file is empty");
     }
-    size_t size = (size_t)info.st_size;
-    void *bytes = mmap(NULL, size, PROT_READ, MAP_PRIVATE, file, 0);
-    if (bytes == MAP_FAILED)
-        return unreadable(model->path, strerror(errno));
-    model->budget = (uint64_t)size * COMPUTED_PER_BYTE + SMALL_CHANGE;
-    *proto = unpack(model, bytes, size);
-    munmap(bytes, size);
+    file_unmap(bytes, size);
+    if (model->refusals.count)
+        return EXIT_USER;
     if (*proto && (*proto)->graph)
         return EXIT_DONE;
     model_refuse(model, NULL, *proto ? "it is not an ONNX model: it has no graph"

@@ -126,6 +126,23 @@ without_exchange "a program without exchange" net "$scratch"/plain/{y,z}.npy -- 
 without_exchange "mlpc without exchange" mlpc "$scratch"/plain/net{.c,.h,_main.c} -- "$build/mlpc" --target=cpu \
     -o "$scratch/plain" "$scratch/given/net.mlp"
 
+# ---- Files that become shorter while they are read as memory ----
+if [ -n "${SANITIZE:-}" ]; then
+    skip "files that become shorter: sanitizers count on the map of files"
+else
+    check "cut_short.c" $cc -std=gnu11 -D_GNU_SOURCE -fPIC -shared -o "$scratch/cut_short.so" tests/faults/cut_short.c
+    mkdir "$scratch/shorter"
+    cp "$scratch"/given/net.* "$scratch/given/model.onnx" "$scratch/shorter"
+    for input in net.mlp model.onnx; do
+        mode=(--target=cpu)
+        [ $input = net.mlp ] || mode=(import)
+        status "$input cut short" 3 env LD_PRELOAD="$scratch/cut_short.so" "$build/mlpc" "${mode[@]}" \
+            -o "$scratch/shorter/out" "$scratch/shorter/$input"
+        says "$input cut short" "^mlpc: error: a file became shorter while it was read$"
+        check "$input cut short: no output" test ! -e "$scratch/shorter/out"
+    done
+fi
+
 # ---- Every call, failing in turn ----
 export CC=$scratch/bin/tool LD=$scratch/bin/tool AR=$scratch/bin/tool OBJCOPY=$scratch/bin/tool
 "$build/tests/fail_calls" "$build" "$scratch/interpose.so" "$scratch" >"$scratch/report"
