@@ -96,22 +96,25 @@ static void print_gain(const mlp_plan_info *plan)
     printf("\n");
 }
 
-static void print_plan(const mlp_model *model, size_t batch, size_t step)
+static mlp_status print_plan(const mlp_model *model, size_t batch, size_t step)
 {
     mlp_plan_info plan;
-    if (model->describe_plan(batch, step, &plan) != MLP_OK)
-        return;                     /* no product */
+    mlp_status status = model->describe_plan(batch, step, &plan);
+    if (status != MLP_OK)
+        return status == MLP_BAD_ARGUMENT ? MLP_OK : status;    /* no product */
     printf("%10zu  %4zu  %-9s  ", model->batches[batch], step + 1,
            plan.state == MLP_PLAN_LOCKED ? "locked" : "heuristic");
     print_algorithm(&plan);
     print_gain(&plan);
+    return MLP_OK;
 }
 
-static void print_plans(const mlp_model *model, const mlp_device_info *device)
+static mlp_status print_plans(const mlp_model *model, const mlp_device_info *device)
 {
     size_t locked = device->plans[MLP_PLAN_LOCKED];
+    mlp_status status = MLP_OK;
     if (!device->products)
-        return;
+        return MLP_OK;
     printf("%-9s%zu locked; %zu by cuBLASLt's heuristic, asked once at start", "plans", locked,
            device->products - locked);
     for (int state = MLP_PLAN_LOCKED + 1; state < MLP_PLAN_STATES; state++) {
@@ -120,13 +123,28 @@ static void print_plans(const mlp_model *model, const mlp_device_info *device)
     }
     printf("\n\n%10s  step  plan\n", "rows");
     for (size_t i = 0; i < model->batch_count; i++) {
-        for (size_t j = 0; j < model->step_count && model->forms[i] == MLP_FORM_STEPS; j++)
-            print_plan(model, i, j);
+        for (size_t j = 0; status == MLP_OK && j < model->step_count && model->forms[i] == MLP_FORM_STEPS; j++)
+            status = print_plan(model, i, j);
+    }
+    return status;
+}
+
+/* The exit status for what became of init. A machine that has no such device or processor is no error here. */
+static int code_of(const mlp_command *command, mlp_status status)
+{
+    switch (status) {
+    case MLP_OK:
+    case MLP_NO_DEVICE:
+    case MLP_WRONG_DEVICE:
+    case MLP_WRONG_CPU:
+    case MLP_WRONG_LIBRARY:
+        return MLP_EXIT_DONE;
+    default:
+        return mlp_complain_model(command, status);
     }
 }
 
-/* A machine without a device is no error here. */
-static void print_on_device(const mlp_command *command)
+static int print_on_device(const mlp_command *command)
 {
     const mlp_model *model = command->model;
     mlp_device_info device;
@@ -137,22 +155,26 @@ static void print_on_device(const mlp_command *command)
         status = model->describe(&device);
     if (status == MLP_OK) {
         print_device(&device);
-        print_plans(model, &device);
+        status = print_plans(model, &device);
     } else {
         printf("%-9s%s\n", "device", model->error());
     }
+    int code = code_of(command, status);
     model->close();
+    return code;
 }
 
 /* ---- On a processor ---- */
 
-static void print_processor(const mlp_command *command)
+static int print_processor(const mlp_command *command)
 {
     const mlp_model *model = command->model;
-    int ready = model->init(&command->options) == MLP_OK;
+    mlp_status status = model->init(&command->options);
     const char *instructions = model->instructions();
-    printf("%-9s%s\n", "cpu", ready || instructions ? instructions : model->error());
+    printf("%-9s%s\n", "cpu", status == MLP_OK || instructions ? instructions : model->error());
+    int code = code_of(command, status);
     model->close();
+    return code;
 }
 
 /* ---- All of it ---- */
@@ -160,6 +182,7 @@ static void print_processor(const mlp_command *command)
 int mlp_info(const mlp_command *command)
 {
     const mlp_model *model = command->model;
+    int code = MLP_EXIT_DONE;
     printf("%-9s%s, from %s\n", "network", model->name, model->spec);
     printf("%-9s%s, %s\n", "target", model->target == MLP_CPU ? "cpu" : "cuda", mlp_dtype_text(model->dtype));
     print_batches(model);
@@ -167,11 +190,11 @@ int mlp_info(const mlp_command *command)
     print_ports("outputs", model->outputs, model->output_count);
     print_memory(model);
     if (model->describe)
-        print_on_device(command);
+        code = print_on_device(command);
     if (model->threads > 1)
         printf("%-9s%zu\n", "threads", model->threads);
     if (model->instructions)
-        print_processor(command);
+        code = print_processor(command);
     print_steps(model);
-    return MLP_EXIT_DONE;
+    return code;
 }

@@ -21,16 +21,20 @@ static int weights_forgotten(const mlp_command *command)
 }
 
 /* A plan that was compiled in and is not used is never passed over in silence. */
-static void tell_unused_plans(const mlp_command *command)
+static int tell_unused_plans(const mlp_command *command)
 {
     mlp_device_info device;
-    if (!command->model->describe || command->model->describe(&device) != MLP_OK)
-        return;
+    if (!command->model->describe)
+        return MLP_EXIT_DONE;
+    mlp_status status = command->model->describe(&device);
+    if (status != MLP_OK)
+        return mlp_complain_model(command, status);
     for (int state = MLP_PLAN_LOCKED + 1; state < MLP_PLAN_STATES; state++) {
         if (device.plans[state])
             mlp_complain(command, 0, "note: %zu of %zu plans not used, cuBLASLt's first choice instead: %s",
                          device.plans[state], device.products, mlp_plan_state_text((mlp_plan_state)state));
     }
+    return MLP_EXIT_DONE;
 }
 
 int mlp_open_network(const mlp_command *command)
@@ -41,9 +45,7 @@ int mlp_open_network(const mlp_command *command)
     mlp_status status = command->model->init(&command->options);
     if (status != MLP_OK)
         return mlp_complain_model(command, status);
-    if (command->options.locked >= 0)
-        tell_unused_plans(command);
-    return MLP_EXIT_DONE;
+    return command->options.locked >= 0 ? tell_unused_plans(command) : MLP_EXIT_DONE;
 }
 
 static int with_network(const mlp_command *command, int (*mode)(const mlp_command *))

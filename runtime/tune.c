@@ -344,8 +344,15 @@ static int run_child(struct tune *tune)
 {
     int ends[2], status = 0;
     fflush(NULL);
-    if (pipe(ends) || (child = fork()) < 0)
-        return mlp_complain(tune->command, MLP_EXIT_FAILED, "cannot start a process: %s", strerror(errno));
+    if (pipe(ends))
+        return mlp_complain(tune->command, MLP_EXIT_FAILED, "cannot make a pipe: %s", strerror(errno));
+    child = fork();
+    if (child < 0) {
+        mlp_complain(tune->command, MLP_EXIT_FAILED, "cannot start a process: %s", strerror(errno));
+        close(ends[0]);
+        close(ends[1]);
+        return MLP_EXIT_FAILED;
+    }
     if (child == 0) {
         prctl(PR_SET_PDEATHSIG, SIGTERM);       /* nobody would be left to take what it finds */
         close(ends[0]);

@@ -245,7 +245,7 @@ static int remove_one(const char *path, const struct stat *info, int type, struc
 enum exit_status try_network(struct try *try, const char *const *checks, size_t count)
 {
     const char *place = getenv("TMPDIR");
-    char *folder = arena_format(try->arena, "%s/mlpc-XXXXXX", place && *place ? place : "/tmp");
+    char *folder = arena_format(try->arena, "%s/mlpc.XXXXXX", place && *place ? place : "/tmp");
     if (!mkdtemp(folder)) {
         utf8_print_line(stderr, "mlpc: error: cannot make a folder in '%s': %s", folder, strerror(errno));
         return EXIT_ENVIRONMENT;

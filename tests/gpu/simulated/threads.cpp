@@ -122,7 +122,7 @@ void make_stacks(size_t count)
         return;
     if (stacks)
         munmap(stacks, stack_count * stack_bytes);
-    stacks = static_cast<char *>(mmap(nullptr, count * stack_bytes, PROT_READ | PROT_WRITE,
+    stacks = static_cast<char *>(mmap64(nullptr, count * stack_bytes, PROT_READ | PROT_WRITE,
                                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
     if (stacks == MAP_FAILED)
         fault("no memory for threads");
