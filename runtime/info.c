@@ -153,13 +153,15 @@ static int print_on_device(const mlp_command *command)
     mlp_status status = model->init(&command->options);
     if (status == MLP_OK)
         status = model->describe(&device);
+    int code = MLP_EXIT_DONE;
     if (status == MLP_OK) {
         print_device(&device);
         status = print_plans(model, &device);
+        code = status == MLP_OK ? MLP_EXIT_DONE : mlp_complain_model(command, status);
     } else {
         printf("%-9s%s\n", "device", model->error());
+        code = code_of(command, status);
     }
-    int code = code_of(command, status);
     model->close();
     return code;
 }

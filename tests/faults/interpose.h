@@ -2,8 +2,7 @@
 #ifndef TESTS_FAULTS_INTERPOSE_H
 #define TESTS_FAULTS_INTERPOSE_H
 
-/* The call of this number from now on fails; 0: none, they are counted. `which`: a kind as FAULT_KIND has it, or
- * NULL. */
+/* The call of this number from now on fails; 0: none, they are counted. `which`: as FAULT_KIND, or NULL. */
 void fault_arm(const char *which, long number);
 long fault_calls(void);             /* of this kind since */
 

@@ -312,10 +312,9 @@ cudaError_t cudaMemset2D(void *to, size_t pitch, int byte, size_t width, size_t 
 static void copy(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height)
 {
     assert(width <= to_pitch && width <= from_pitch);
-    const auto rows = [=](size_t first_bytes) {
+    const auto rows = [=](size_t bytes) {
         for (size_t i = 0; i < height; i++)
-            memcpy(static_cast<char *>(to) + i * to_pitch, static_cast<const char *>(from) + i * from_pitch,
-                   first_bytes);
+            memcpy(static_cast<char *>(to) + i * to_pitch, static_cast<const char *>(from) + i * from_pitch, bytes);
     };
     if (!simulated_submit(cudaGraphNodeTypeMemcpy, [=] { move_bytes(width * height), rows(width); }))
         rows(width / 2);

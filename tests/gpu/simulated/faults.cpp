@@ -19,7 +19,7 @@ const char *const simulated_manner_names[] = {"once", "sticky", "late", "late-st
 
 /* ---- The one that fails ---- */
 
-static long at, calls;
+static long at, calls, used_after;
 static simulated_manner manner;
 static const char *failed;
 static cudaError_t last;            /* as cudaGetLastError has it */
@@ -27,8 +27,14 @@ static cudaError_t pending, broken; /* what the next wait is told; what every ca
 
 static bool is_late() { return manner == SIMULATED_LATE || manner == SIMULATED_LATE_STICKY; }
 
+static bool is_of_close(const char *name)
+{
+    return strstr(name, "Destroy") || strstr(name, "cudaFree") || strstr(name, "Synchronize");
+}
+
 static bool its_turn(const char *name)
 {
+    used_after += failed && !is_of_close(name);
     if (++calls != at)
         return false;
     failed = name;
@@ -96,7 +102,7 @@ void simulated_fail(long which, simulated_manner how)
 {
     at = which;
     manner = how;
-    calls = 0;
+    calls = used_after = 0;
     failed = nullptr;
     last = pending = broken = cudaSuccess;
 }
@@ -130,7 +136,7 @@ static struct environment {
         const char *path = calls ? getenv("MLP_SIMULATED_CALLS") : nullptr;
         FILE *file = path ? fopen(path, "w") : nullptr;
         if (file) {
-            fprintf(file, "%ld %s\n", calls, failed ? failed : "-");
+            fprintf(file, "%ld %s %ld\n", calls, failed ? failed : "-", used_after);
             fclose(file);
         }
     }

@@ -1,7 +1,8 @@
 /* Calls of the simulated device that fail, one at a time, and what it holds for its user. In C, for tests that are
  * linked with it; a program is told by its environment:
  *   MLP_SIMULATED_FAIL="AT MANNER"  as simulated_fail
- *   MLP_SIMULATED_CALLS=FILE        gets the number of calls that could fail, and the name of the one that did or "-"
+ *   MLP_SIMULATED_CALLS=FILE        gets the number of calls that could fail, the name of the one that did or "-", and
+ *                                   how many came after it that neither give back nor wait, as those of a close do
  * A call that gives something back fails as CUDA's do: it gives it back and returns the error of something earlier. */
 #ifndef SIMULATED_FAULTS_H
 #define SIMULATED_FAULTS_H
