@@ -13,8 +13,7 @@ struct proof {
     const mlp_model *model;
     unsigned char *arena;
     size_t rows;
-    const void **inputs;
-    void **outputs;
+    void **inputs, **outputs, **first;  /* first: the outputs of the first run */
     unsigned char *dead;            /* [steps, arena bytes]: before a step */
 };
 
@@ -29,6 +28,20 @@ static void *take(size_t count, size_t size)
     if (!block)
         abort();
     return block;
+}
+
+static void give_back(void **blocks, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        free(blocks[i]);
+    free(blocks);
+}
+
+/* A network may have no arena: then there is no address. */
+static void fill(void *to, int byte, size_t bytes)
+{
+    if (bytes)
+        memset(to, byte, bytes);
 }
 
 /* Numbers of -1 to 1, and their upper halves for bf16; for f16, 0.5 to 1. */
@@ -90,19 +103,24 @@ static void clear_outputs(const struct proof *p)
         memset(p->outputs[i], 0, output_bytes(p, i));
 }
 
-static int same_outputs(const struct proof *p, void **first)
+static int same_outputs(const struct proof *p)
 {
     for (size_t i = 0; i < p->model->output_count; i++) {
-        if (memcmp(first[i], p->outputs[i], output_bytes(p, i)))
+        if (memcmp(p->first[i], p->outputs[i], output_bytes(p, i)))
             return 0;
     }
     return 1;
 }
 
+static mlp_status run(const struct proof *p)
+{
+    return p->model->run(p->rows, (const void *const *)p->inputs, p->outputs);
+}
+
 static const char *run_steps(const struct proof *p)
 {
     size_t bytes = p->model->arena_bytes;
-    if (p->model->begin(p->rows, p->inputs, p->outputs) != MLP_OK)
+    if (p->model->begin(p->rows, (const void *const *)p->inputs, p->outputs) != MLP_OK)
         return "begin fails";
     for (size_t i = 0; i < p->model->step_count; i++) {
         for (size_t j = 0; j < bytes; j++) {
@@ -117,23 +135,27 @@ static const char *run_steps(const struct proof *p)
 
 static const char *run_thrice(struct proof *p)
 {
-    void **first = take(p->model->output_count, sizeof *first);
-    for (size_t i = 0; i < p->model->output_count; i++)
-        first[i] = take(output_bytes(p, i), 1);
-    if (p->model->run(p->rows, p->inputs, p->outputs) != MLP_OK)
+    if (run(p) != MLP_OK)
         return "run fails";
     for (size_t i = 0; i < p->model->output_count; i++)
-        memcpy(first[i], p->outputs[i], output_bytes(p, i));
-    memset(p->arena, POISON, p->model->arena_bytes);
+        memcpy(p->first[i], p->outputs[i], output_bytes(p, i));
+    fill(p->arena, POISON, p->model->arena_bytes);
     clear_outputs(p);
-    if (p->model->run(p->rows, p->inputs, p->outputs) != MLP_OK || !same_outputs(p, first))
+    if (run(p) != MLP_OK || !same_outputs(p))
         return "what stood in the arena before a run changes its outputs";
     find_dead(p);
     clear_outputs(p);
     const char *wrong = run_steps(p);
-    if (!wrong && !same_outputs(p, first))
-        wrong = "what stands in dead buffers changes the outputs";
-    return wrong;
+    free(p->dead);
+    return wrong || same_outputs(p) ? wrong : "what stands in dead buffers changes the outputs";
+}
+
+static void **take_outputs(const struct proof *p)
+{
+    void **outputs = take(p->model->output_count, sizeof *outputs);
+    for (size_t i = 0; i < p->model->output_count; i++)
+        outputs[i] = take(output_bytes(p, i), 1);
+    return outputs;
 }
 
 const char *prove(const mlp_model *model, void *arena)
@@ -141,16 +163,17 @@ const char *prove(const mlp_model *model, void *arena)
     struct proof p = {.model = model, .arena = arena};
     p.rows = model->chunk < MOST_ROWS ? model->chunk : MOST_ROWS;
     p.inputs = take(model->input_count, sizeof *p.inputs);
-    p.outputs = take(model->output_count, sizeof *p.outputs);
+    p.outputs = take_outputs(&p);
+    p.first = take_outputs(&p);
     for (size_t i = 0; i < model->input_count; i++) {
         size_t count = p.rows * model->inputs[i].width;
-        unsigned char *array = take(count, 4);
-        fill_input(array, count, model->inputs[i].dtype);
-        p.inputs[i] = array;
+        p.inputs[i] = take(count, 4);
+        fill_input(p.inputs[i], count, model->inputs[i].dtype);
     }
-    for (size_t i = 0; i < model->output_count; i++)
-        p.outputs[i] = take(output_bytes(&p, i), 1);
     const char *wrong = model->init(NULL) != MLP_OK ? "init fails" : run_thrice(&p);
     model->close();
+    give_back(p.inputs, model->input_count);
+    give_back(p.outputs, model->output_count);
+    give_back(p.first, model->output_count);
     return wrong;
 }
