@@ -95,11 +95,14 @@ cublasStatus_t mlp_algorithm_check(mlp_cuda *cuda, mlp_gemm_plan *plan, const cu
 
 /* ---- This device ---- */
 
+/* The device's name as plan files have it: what they cannot hold is replaced, and here is compared so. */
 mlp_status mlp_gemm_here(mlp_cuda *cuda, char *name, mlp_plan_device *here)
 {
     struct cudaDeviceProp properties;
     MLP_CUDA_CHECK(cuda, NULL, cudaGetDeviceProperties(&properties, cuda->device));
     snprintf(name, 256, "%s", properties.name);
+    for (char *c = name; *c; c++)
+        *c = (unsigned char)*c < ' ' || *c == 0x7f ? '?' : *c == '"' ? '\'' : *c;
     *here = (mlp_plan_device){
         .name = name, .multiprocessors = properties.multiProcessorCount, .library = cublasLtGetVersion()};
     return MLP_OK;

@@ -279,6 +279,8 @@ unset MLP_SIMULATED_DEVICE
 tune "tune long here again" 1 long/program long.plan
 is "again: no more products" "$(entries long.plan)" 4
 check "again: the other part stays" cmp <(part long.plan "$there") there.part
+MLP_SIMULATED_DEVICE='an "odd" device/7' tune "a name that no plan file holds" 1 long/program odd.plan
+check "the name, with what a plan file holds" grep -q "^device \"an 'odd' device\" " odd.plan
 status "both parts" 0 emit two long.mlp --plan=long.plan --locked
 # Times of their own for the second device, so that --info tells whose plan it is.
 for time in 'warm = 3' 'cold = 30' 'first_warm = 4' 'first_cold = 50'; do
