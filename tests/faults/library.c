@@ -322,7 +322,8 @@ static void try_fault(long which)
 #endif
     arm(0);
 #ifdef NET_CUDA
-    if (simulated_current_device() != OWN_DEVICE && !is_lasting() && strcmp(failed_call, "cudaSetDevice"))
+    if (simulated_current_device() != OWN_DEVICE && !is_lasting() &&
+        (!failed_call || strcmp(failed_call, "cudaSetDevice")))
         fail("the current device is %d now", simulated_current_device());
     cudaSetDevice(OWN_DEVICE);
 #endif
