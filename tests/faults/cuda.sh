@@ -49,11 +49,11 @@ emit() {
     "$build/mlpc" --target=cuda --random-weights=1 "$@" -o "$folder" "$spec" && small "$folder"
 }
 
-# made FOLDER: the program and the test, from the sources there
+# made FOLDER: the program (of `all`) and the test, from the sources there
 made() {
     (
         compile "$1"
-        link "$1/net" "$1"/*.o
+        [ -z "$all" ] || link "$1/net" "$1"/*.o
         gcc -std=c11 -D_GNU_SOURCE -O1 -Wall -Wextra -Werror -DNET_CUDA -I"$1" $include -c -o "$1/library.o" \
             "$root/tests/faults/library.c"
         rm "$1"/part_net_main.c.o
