@@ -104,7 +104,8 @@ void *arena_grow(struct arena *arena, const void *old, size_t used, size_t count
 char *arena_copy(struct arena *arena, const char *text, size_t length)
 {
     char *copy = arena_array(arena, length + 1, 1);
-    memcpy(copy, text, length);
+    if (length)
+        memcpy(copy, text, length);
     return copy;
 }
 

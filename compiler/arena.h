@@ -30,7 +30,7 @@ void *arena_alloc(struct arena *arena, size_t size);
 void *arena_array(struct arena *arena, size_t count, size_t size);
 /* A larger copy of an array of `used` elements; the new part is zeroed. The old array stays where it is. */
 void *arena_grow(struct arena *arena, const void *old, size_t used, size_t count, size_t size);
-char *arena_copy(struct arena *arena, const char *text, size_t length);     /* adds a NUL */
+char *arena_copy(struct arena *arena, const char *text, size_t length);     /* adds a NUL; NULL has no bytes */
 char *arena_format(struct arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
 char *arena_format_list(struct arena *arena, const char *format, va_list args) __attribute__((format(printf, 2, 0)));
 

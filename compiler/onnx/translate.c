@@ -1,5 +1,6 @@
 #include "translate.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "../quote.h"
@@ -67,9 +68,24 @@ static bool check_outputs(struct model *model, const struct onnx_node *node)
     return true;
 }
 
+/* Of the terms from `first` on: the language has no infinity and no NaN to write. */
+static bool check_numbers(const struct translation *t, const struct onnx_node *node, size_t first)
+{
+    for (size_t i = first; i < t->net->terms.count; i++) {
+        const struct term *term = t->net->terms.at[i];
+        const int count = term->op == TERM_NUMBER ? 1 : term->number_count;
+        for (int j = 0; j < count; j++) {
+            if (!isfinite(term->numbers[j]))
+                return model_refuse(t->model, node, "it computes with the number %g", fabs(term->numbers[j]));
+        }
+    }
+    return true;
+}
+
 static bool translate_node(struct translation *t, const struct onnx_node *node)
 {
     const struct operator *operator = find_operator(node);
+    const size_t first = t->net->terms.count;
     bool own = !*node->domain;
     if (!operator && own)
         return model_refuse(t->model, node, "mlpc has no such operator");
@@ -84,7 +100,8 @@ static bool translate_node(struct translation *t, const struct onnx_node *node)
         return model_refuse(t->model, node, "all its inputs are constants");
     if (!all_constant(node) && !operator->translate)
         return model_refuse(t->model, node, "its input is not a constant");
-    return (all_constant(node) ? fold_node(t, node) : operator->translate(t, node)) && check_outputs(t->model, node);
+    return (all_constant(node) ? fold_node(t, node) : operator->translate(t, node)) && check_outputs(t->model, node) &&
+           check_numbers(t, node, first);
 }
 
 /* ---- inputs and outputs ---- */
