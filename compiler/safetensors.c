@@ -254,9 +254,18 @@ static bool read_entries(struct reader *reader, json_t *header)
     return check_coverage(reader);
 }
 
+/* The parser may pass over a NUL byte, and then counts one byte too few. */
+static bool check_no_nul(struct reader *reader)
+{
+    const unsigned char *nul = memchr(reader->header, '\0', reader->header_bytes);
+    return !nul || FAIL(reader, "its header is not good JSON: byte %td is a NUL", nul - reader->header + 1);
+}
+
 static bool read_header(struct reader *reader)
 {
     json_error_t error;
+    if (!check_no_nul(reader))
+        return false;
     json_t *header = json_loadb((const char *)reader->header, reader->header_bytes,
                                 JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
     if (!header)
