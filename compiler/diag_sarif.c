@@ -166,6 +166,23 @@ static void add_results(const struct diags *diags, json_t *results, json_t *rule
 static const char schema[] =
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
 
+/* JSON has no need to spell out all that could steer a terminal; this does, in the strings, where alone it can be. */
+static int print_piece(const char *text, size_t left, void *to)
+{
+    for (size_t used; left; text += used, left -= used) {
+        uint32_t character;
+        used = utf8_decode(text, left, &character);
+        if (!used || *text == '\n' || utf8_cells(character) >= 0)
+            fwrite(text, 1, used = used ? used : 1, to);
+        else if (character < 0x10000)
+            fprintf(to, "\\u%04x", (unsigned)character);
+        else
+            fprintf(to, "\\u%04x\\u%04x", (unsigned)(0xd7c0 + (character >> 10)),
+                    (unsigned)(0xdc00 | (character & 0x3ff)));
+    }
+    return 0;
+}
+
 void diags_print_sarif(const struct diags *diags, FILE *to, enum exit_status status)
 {
     json_t *results = json_array(), *rules = json_array();
@@ -176,7 +193,7 @@ void diags_print_sarif(const struct diags *diags, FILE *to, enum exit_status sta
                             "columnKind", "unicodeCodePoints", "results", results);
     json_t *log = json_pack("{s:s, s:s, s:[o]}", "$schema", schema, "version", "2.1.0", "runs", run);
     if (log)
-        json_dumpf(log, to, JSON_INDENT(2));
+        json_dump_callback(log, print_piece, to, JSON_INDENT(2));
     fputs(log ? "\n" : "mlpc: error: out of memory\n", to);
     json_decref(log);
 }
