@@ -28,7 +28,7 @@ static void dump(const struct spec *spec, struct fuzz_text *text)
 
 static bool is_blank(char byte)
 {
-    return byte && strchr(" \t\r\n", byte);
+    return byte && strchr(" \t\r\n\f\v", byte);
 }
 
 /* But for blanks and the mark at the begin of a file, the same bytes. */
