@@ -93,13 +93,21 @@ static bool is_json(const struct fuzz_text *text)
     return json;
 }
 
-static void check_texts(const struct compiled *compiled, const struct options *options, bool compiled_any)
+/* As printf shows a text that is none. */
+static bool holds_null(const struct fuzz_text *text)
+{
+    return memmem(text->bytes, text->size, "(null)", 6);
+}
+
+static void check_texts(const struct compiled *compiled, const struct compilation *c, bool compiles)
 {
     const struct fuzz_text *messages = &compiled->messages, *results = &compiled->results;
+    const struct options *options = &c->options;
     REQUIRE(compiled->status == EXIT_DONE || messages->size);
     REQUIRE(compiled->status == EXIT_DONE || !results->size);
+    REQUIRE(memmem(c->source.text, c->source.length, "null", 4) || (!holds_null(messages) && !holds_null(results)));
     REQUIRE(options->messages.color == COLOR_ALWAYS || fuzz_is_plain(messages->bytes, messages->size));
-    if (compiled_any && options->messages.form == DIAG_SARIF)
+    if (compiles && options->messages.form == DIAG_SARIF)
         REQUIRE(is_json(messages));
     if (options->mode == MODE_DUMP)
         REQUIRE(fuzz_is_plain(results->bytes, results->size));
@@ -121,7 +129,7 @@ void fuzz_compile(struct compiled *compiled, const char *const *argv, const char
     if (compiles)
         compile(&c, compiled);
     fuzz_restore(&compiled->results, &compiled->messages);
-    check_texts(compiled, &c.options, compiles);
+    check_texts(compiled, &c, compiles);
     arena_free(c.arena);
 }
 
