@@ -1,7 +1,7 @@
 # Of the Makefile: what the compiler and what it makes are held to beyond cases.
 #
 #   make check-random N=1000 SEED=1     random networks; asan-random: the same under sanitizers
-#   make fuzz TARGET=language TIME=60   fuzzes, with clang: all of tests/fuzz/*.c unless told
+#   make fuzz TARGET=language TIME=60   fuzzes, with clang: all of tests/fuzz/*.c unless told; fuzz-afl: with AFL++
 #   make check-threads                  every case on one, two and three threads: the same bits
 #   make tsan CALLS=2000                libraries under threads, with ThreadSanitizer
 #   make check-rounds ROUNDS=10000      libraries opened and closed again and again hold no more than at first
@@ -98,9 +98,19 @@ fuzz:
 	@$(MAKE) --no-print-directory fuzz_engines $(FUZZ_BUILD)
 	@tests/fuzz/layout.sh build/fuzz $(FUZZ_TARGETS)
 	@build/fuzz/run.sh $(TIME) 1 $(TARGET)
+# The same with AFL++, for one target; what it finds is in build/afl/out/TARGET.
+AFL_BUILD  = $(subst build/fuzz,build/afl,$(subst clang,afl-clang-fast,$(subst fuzzer-no-link$(comma),,$(FUZZ_BUILD))))
+comma      = ,
+fuzz-afl:
+	@$(MAKE) --no-print-directory build/afl/fuzz_$(TARGET) $(AFL_BUILD)
+	@tests/fuzz/layout.sh build/afl $(TARGET)
+	@mkdir -p build/afl/out
+	@AFL_I_DONT_CARE_ABOUT_MISSING_CRASHES=1 AFL_SKIP_CPUFREQ=1 AFL_NO_UI=1 AFL_AUTORESUME=1 afl-fuzz -V $(TIME) -m none \
+	    -t 5000 -i build/afl/seeds/$(TARGET) -o build/afl/out/$(TARGET) $(if $(wildcard tests/fuzz/$(TARGET).dict), \
+	    -x tests/fuzz/$(TARGET).dict) -- build/afl/fuzz_$(TARGET)
 # For bundle.sh.
 fuzz_bundle:
 	@$(MAKE) --no-print-directory fuzz_engines $(FUZZ_BUILD)
 	@tests/fuzz/layout.sh $(FUZZERS) $(FUZZ_TARGETS)
 
-.PHONY: fuzz_targets fuzz_engines fuzz fuzz_bundle
+.PHONY: fuzz_targets fuzz_engines fuzz fuzz-afl fuzz_bundle

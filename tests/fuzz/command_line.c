@@ -221,6 +221,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fuzz_text_free(&error);
     for (int i = 0; i < line.count; i++)
         free(line.words[i]);
-    free(text);
     return 0;
 }

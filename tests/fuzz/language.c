@@ -24,12 +24,20 @@ static char *read_options(const char *text, const char **argv, int count)
     return line;
 }
 
+/* As printf shows a text that is none; no part of the spec's own. */
+static void check_no_null(const struct fuzz_text *text, const char *spec, size_t size)
+{
+    REQUIRE(memmem(spec, size, "null", 4) || !memmem(text->bytes, text->size, "(null)", 6));
+}
+
 static void compile(const char *target, bool again, const char *text, size_t size)
 {
     const char *argv[MOST_WORDS + 2] = {"mlpc", target, "none/spec.mlp"};
     char *line = read_options(text, argv, 3);
     struct compiled first, second;
     fuzz_compile(&first, argv, text, size);
+    check_no_null(&first.messages, text, size);
+    check_no_null(&first.results, text, size);
     if (again) {
         fuzz_compile(&second, argv, text, size);
         REQUIRE(first.status == second.status);
@@ -45,6 +53,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char *text = fuzz_copy(data, size, true);
     compile("--target=cpu", size % 2, text, size);
     compile("--target=cuda", size % 2 == 0, text, size);
-    free(text);
     return 0;
 }

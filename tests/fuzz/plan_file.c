@@ -88,6 +88,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     else
         check_error(&error, &file);
     mlp_plan_file_free(&file);
-    free(text);
     return 0;
 }

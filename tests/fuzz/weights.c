@@ -54,6 +54,5 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         load(&network, bytes, size);
     }
     mlp_weights_unload(&network);
-    free(bytes);
     return 0;
 }

@@ -14,10 +14,36 @@ void fuzz_fail(const char *file, int line, const char *condition)
     abort();
 }
 
+/* There with AddressSanitizer alone. */
+void __asan_init(void) __attribute__((weak));
+
+/* Bytes in front of a page that nobody may touch. */
+static char *guarded(size_t size)
+{
+    static char *map;
+    static size_t mapped;
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), whole = (size + page - 1) / page * page;
+    if (map)
+        munmap(map, mapped);
+    mapped = whole + page;
+    map = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    REQUIRE(map != MAP_FAILED && !mprotect(map + whole, page, PROT_NONE));
+    return map + whole - size;
+}
+
+/* Watched by AddressSanitizer, on both sides. */
+static char *allocated(size_t size)
+{
+    static char *block;
+    free(block);
+    block = malloc(size ? size : 1);
+    REQUIRE(block);
+    return block;
+}
+
 char *fuzz_copy(const uint8_t *data, size_t size, bool ends)
 {
-    char *copy = malloc(size + ends > 0 ? size + ends : 1);
-    REQUIRE(copy);
+    char *copy = __asan_init ? allocated(size + ends) : guarded(size + ends);
     if (size)
         memcpy(copy, data, size);
     if (ends)

@@ -14,7 +14,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define REQUIRE(condition) ((condition) ? (void)0 : fuzz_fail(__FILE__, __LINE__, #condition))
 _Noreturn void fuzz_fail(const char *file, int line, const char *condition);
 
-/* A block that ends where the data end, for address checkers; free it. A NUL follows only where `ends`. */
+/* A block that ends where the data end, so that nothing reads past them unseen: by an address checker, or by the page
+ * behind it. A NUL follows only where `ends`. It is good until the next call. */
 char *fuzz_copy(const uint8_t *data, size_t size, bool ends);
 
 /* A text in the making: what is printed to `to`. */
