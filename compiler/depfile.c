@@ -2,17 +2,20 @@
 
 #include <string.h>
 
-/* Where a name stands in a rule. Whether it is the first of its kind counts, too: make takes a line or what follows the
- * colon for an assignment where there is an equals sign in the first word. */
-enum role { AS_TARGET, AS_PREREQUISITE };
+/* Where a name stands in a rule; AS_PHONY: as a target that is the prerequisite of another one. Whether it is the first
+ * of its kind counts, too: make takes a line or what follows the colon for an assignment where there is an equals sign
+ * in the first word. */
+enum role { AS_TARGET, AS_PREREQUISITE, AS_PHONY };
 
 /* As make reads it, and mostly gcc writes it: `$` doubled; blanks, `#` and `:` behind a backslash, as are `%` in
- * targets and `|` in prerequisites. A backslash stands for itself, but where one of them follows. No backslash helps
- * against an equals sign or a user's name behind `~`. */
+ * targets, `|` in prerequisites, and what make would look for files with, except in targets, which may not be there yet:
+ * then make keeps the backslash. A backslash stands for itself, but where one of them follows. None helps against an equals sign
+ * or a user's name behind `~`. */
 static const char *escape(struct arena *arena, const char *path, enum role role, bool first)
 {
     static const char equals[] = "$(subst ,=,)";
-    const char *special = role == AS_TARGET ? " \t#:%" : " \t#:|";
+    static const char *const specials[] = {" \t#:%", " \t#:|*?[", " \t#:%*?["};
+    const char *special = specials[role];
     char *out = arena_array(arena, sizeof equals * strlen(path) + 3, 1), *to = out;
     size_t slashes = 0;             /* just before */
     if (*path == '~')
@@ -97,7 +100,7 @@ const char *depfile_rule(const struct depfile *depfile, const struct plan *plan,
             return NULL;
         rule = arena_format(arena, "%s %s", rule, escape(arena, files[i], AS_PREREQUISITE, first));
         if (files[i] != depfile->spec)
-            phony = arena_format(arena, "%s\n%s:\n", phony, escape(arena, files[i], AS_TARGET, true));
+            phony = arena_format(arena, "%s\n%s:\n", phony, escape(arena, files[i], AS_PHONY, true));
         first = false;
     }
     return rule ? arena_format(arena, "%s\n%s", rule, options->depfile_phony ? phony : "") : NULL;

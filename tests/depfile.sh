@@ -45,7 +45,7 @@ status "-MP without -M" 2 "$mlpc" --target=cpu -MP -o sources digits.mlp
 # Each is the name of a spec, of weights and of a plan file. With the rule, make must find them, think that what was
 # made of them is up to date, and make it anew after each of them was touched. As a target, make must know the name.
 names=('a b' 'a$b' 'a#b' 'a:b' 'a\b' 'a\ b' 'a\\#b' 'a\\b' 'a\:b' 'two  blanks' "it's" 'a&b' '$(x)' '${x}$$')
-names+=('a=b' 'a := b' 'export a=b' 'a|b' 'a\|b' 'a%b' 'a\%b' $'a\tb' '~root')
+names+=('a=b' 'a := b' 'export a=b' 'a|b' 'a\|b' 'a%b' 'a\%b' $'a\tb' '~root' 'a*b' 'a?b' '[a]' 'a[b' 'a\*b')
 printf 'include rule\ngoal:\n\t@echo made\n\t@touch goal\n' >Makefile
 for name in "${names[@]}"; do
     cp digits.mlp "$name.mlp"
@@ -66,7 +66,7 @@ for name in "${names[@]}"; do
     else
         fail "make does not read '$name': $(cat rule; echo "$got")"
     fi
-    [[ $name = *$'\t'* ]] && continue                           # of which make makes no target
+    [[ $name = *[$'\t*?[']* ]] && continue                      # of which make makes no target, or what it finds
     "$mlpc" -M -MF target -MQ "$name" digits.mlp
     status "make knows the target '$name'" 0 make -f target -- "$name"
     says "make knows the target '$name'" "Nothing to be done for"
@@ -75,6 +75,15 @@ for name in "${names[@]}"; do
     gcc -MM -MF quoted -MQ "$name" "$name.c"
     "$mlpc" -M -MF ours -MQ "$name" --random-weights=1 "$name.mlp"
     check "'$name' as gcc writes it" cmp ours <(sed 's/\.c$/.mlp/' quoted)
+done
+
+# A name means one file, and none that it would find.
+touch -d "1 hour ago" 'a*b.mlp' 'a*b.safetensors' '[a].mlp' '[a].safetensors'
+touch -d "1 minute ago" goal
+touch a-b.mlp a-b.safetensors a.mlp a.safetensors
+for name in 'a*b' '[a]'; do
+    "$mlpc" -M -MP -MF rule -MT goal --weights="$name.safetensors" "$name.mlp"
+    if [[ $(make 2>&1) = *"is up to date." ]]; then pass; else fail "'$name' finds other files: $(cat rule)"; fi
 done
 
 # A target of such a name is made anew when what it depends on is newer.
