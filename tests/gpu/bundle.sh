@@ -193,4 +193,19 @@ mkdir "$folder/interface"
 "$mlpc" --target=cuda --weights=external -o "$folder/interface/external" specs/digits.mlp
 cp specs/digits_x.npy "$folder/interface"
 tests/gpu/traps/emit.sh "$mlpc" "$folder/traps"
+
+# For rounds.c: one whose memory is an array of the program, and one that is given its memory, since that is 1 GiB.
+cp tests/library/rounds.c "$folder"
+mkdir "$folder/rounds"
+"$mlpc" --target=cuda -o "$folder/rounds/digits" specs/digits.mlp
+cat >"$sources/large.mlp" <<'SPEC'
+model large {
+    batch 1, 65536;
+    input x: f32[8];
+    h = relu(linear(x, 4096, "a"));
+    output y = softmax(linear(h, 8, "b"));
+}
+SPEC
+"$mlpc" --target=cuda --whole=never --random-weights=1 -o "$folder/rounds/large" "$sources/large.mlp"
+rm "$folder"/rounds/*/*_main.c
 echo "$(ls "$folder/networks" | wc -l) networks in $folder"

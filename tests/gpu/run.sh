@@ -1,15 +1,18 @@
 #!/usr/bin/env bash
 # On a machine with a GPU: builds every network of a bundle (bundle.sh), runs it on its case's inputs, holds the outputs
-# to the references and every step to float64, then tests the library's functions, the traps, and that runs and builds
-# repeat to the bit.
-#     run.sh [-j JOBS] [-s] [FOLDER]
+# to the references and every step to float64, then tests the library's functions, the traps, that runs and builds
+# repeat to the bit, and that networks opened and closed ten thousand times (as many as a minute has) hold no more than
+# at first.
+#     run.sh [-j JOBS] [-s] [-r] [FOLDER]
+# -r: the last of these alone, without RESULTS.md.
 # -s: also under compute-sanitizer: memcheck on the networks in the type of their spec, racecheck and initcheck on one
 # that has every kind of generated kernel. Ends with "N passed, N failed"; exits with 1 if any failed. All of it is in
 # FOLDER/RESULTS.md.
 set -uo pipefail
-jobs=$(nproc) sanitize=0
-while getopts j:s option; do
+jobs=$(nproc) sanitize=0 rounds_alone=0
+while getopts j:sr option; do
     case $option in
+    r) rounds_alone=1 ;;
     j) jobs=$OPTARG ;;
     s) sanitize=1 ;;
     *) exit 2 ;;
@@ -199,6 +202,28 @@ test_traps() {
     build_traps >traps/said 2>&1 && (cd traps && timeout 200 ./traps) >traps/said 2>&1
 }
 
+# ---- Rounds: nobody else is on the device ----
+
+build_rounds() {
+    local place=rounds/$1
+    rm -f "$place"/*.o
+    compile "$folder/$place" && compile_test rounds.c "$place/rounds.o" -DCUDA "-DMODEL=$1_model" &&
+        link "$place/rounds" "$place"/*.o
+}
+
+test_rounds() {
+    local name
+    for name in digits large; do
+        if build_rounds $name >rounds/$name/said 2>&1 &&
+            timeout 200 rounds/$name/rounds 10000 60 rounds.c rounds/$name/$name.weights >rounds/$name/said 2>&1; then
+            pass
+        else
+            fail "$name does not hold what it did after fewer rounds"
+        fi
+        tail -n 8 rounds/$name/said
+    done
+}
+
 # ---- Sanitizers ----
 
 # sanitized TOOL NAME: on the case's inputs, or on random rows where there is no case
@@ -289,6 +314,10 @@ results() {
     for place in repeated/*/; do
         echo "- $(basename "$place"): $(cat "$place/verdict" 2>/dev/null || echo "no")"
     done
+    if [ -d rounds ]; then
+        printf '\n## What a process holds, in rounds of init, run and close\n\n'
+        sed 's/^/- /' rounds/*/said
+    fi
     if [ -s sanitizers ]; then
         printf '\n## compute-sanitizer\n\n'
         cat sanitizers
@@ -299,6 +328,12 @@ results() {
 # ---- All of it ----
 
 build_runtime || { echo "the runtime does not build"; echo "0 passed, 1 failed"; exit 1; }
+if [ $rounds_alone = 1 ]; then
+    test_rounds
+    echo "$passed passed, $failed failed"
+    [ $failed = 0 ]
+    exit
+fi
 rm -rf sanitizers repeated networks/*/*.clean networks/*/worst networks/*/profile.log interface/said traps/said
 [ ! -d interface ] || test_interface &
 [ ! -d traps ] || test_traps &
@@ -315,6 +350,7 @@ for name in $repeated; do
 done
 [ ! -d interface ] || add_lines interface interface/said "ok and no more"
 [ ! -d traps ] || add_lines traps traps/said "end of traps"
+[ ! -d rounds ] || test_rounds
 if [ $sanitize = 1 ]; then
     run_sanitizer memcheck $(cd networks && echo *_own kinds_*)
     run_sanitizer racecheck kinds_f32 kinds_f16
