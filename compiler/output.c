@@ -72,8 +72,44 @@ const char *output_aside(const struct outputs *outputs, const char *path)
         return NULL;
     }
     close(fd);
-    unlink(aside);                  /* the tool makes it anew, with the mode that it gives */
+    unlink(aside);                  /* it comes with the mode that the tool gave it */
     return aside;
+}
+
+static bool copy(int from, int to)
+{
+    static char bytes[65536];
+    ssize_t got;
+    while ((got = read(from, bytes, sizeof bytes)) != 0) {
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0 || !write_all(to, bytes, (size_t)got))
+            return false;
+    }
+    struct stat info;
+    return !fstat(from, &info) && !fchmod(to, info.st_mode & 0777);
+}
+
+/* To another file system. */
+static bool copy_file(const char *from, const char *to)
+{
+    const int source = open(from, O_RDONLY | O_CLOEXEC);
+    const int copied = source < 0 ? -1 : open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    bool good = copied >= 0 && copy(source, copied);
+    int error = errno;
+    if (copied >= 0 && close(copied) && good) {
+        good = false;
+        error = errno;
+    }
+    if (source >= 0)
+        close(source);
+    errno = error;
+    return good;
+}
+
+bool output_take(const struct outputs *outputs, const char *made, const char *aside, const char *path)
+{
+    return !rename(made, aside) || (errno == EXDEV && copy_file(made, aside)) || failed(outputs->diags, "write", path);
 }
 
 void outputs_add_made(struct outputs *outputs, const char *path, const char *aside)

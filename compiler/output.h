@@ -32,8 +32,10 @@ struct outputs {
 void outputs_add(struct outputs *outputs, const char *path, const void *bytes, size_t size);
 /* A file that a tool has made aside already: it is put in the place of `path`, or removed. */
 void outputs_add_made(struct outputs *outputs, const char *path, const char *aside);
-/* A name beside `path` that nobody has, for a tool to write to; NULL after a message. */
+/* A name beside `path` that nobody has; NULL after a message. */
 const char *output_aside(const struct outputs *outputs, const char *path);
+/* Brings there what a tool has made elsewhere; false after a message. */
+bool output_take(const struct outputs *outputs, const char *made, const char *aside, const char *path);
 
 /* All of them or none; a device or a pipe is written to, not replaced, and a symbolic link is followed. False after a
  * message that names the file. */

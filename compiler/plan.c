@@ -675,8 +675,10 @@ static bool check_sizes(const struct plan *plan, bool fits, struct diags *diags,
 static const char *choose_prefix(struct arena *arena, const char *name)
 {
     static const char *const beginnings[] = {"mlp", "MLP", "pthread", "posix", "step_", "at_",
-                                             "v_",  "p_",  "x_",      "in_",   "out_"};
-    static const char *const names[] = {"at", "v", "p", "x", "in", "out", "r", "read", "sem", "argp"};
+                                             "v_",  "p_",  "x_",      "in_",   "out_",  "_"};
+    static const char *const names[] = {"at",  "v",    "p",       "x",   "in",    "out",   "r",         "read",
+                                        "aio", "argp", "cnd",     "fts", "fts64", "gai",   "inet6_opt", "inet6_rth",
+                                        "sem", "mtx",  "inotify", "mq",  "iconv", "fanotify"};
     bool clash = false;
     for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
         clash |= !strncmp(name, beginnings[i], strlen(beginnings[i]));

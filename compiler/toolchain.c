@@ -1,8 +1,8 @@
 #include "toolchain.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <glob.h>
 #include <limits.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -20,7 +20,9 @@ struct job {
     struct diags *diags;
     const struct plan *plan;
     const char *headers, *runtime;  /* folders: what generated code includes; the runtime's archive and CUDA sources */
-    const char *scratch;            /* folder of the sources and objects; goes away at the end */
+    const char *scratch;            /* folder of the sources, objects and results; goes away at the end. Tools see no
+                                       name of the user's: some take it for options, or give it to a shell */
+    const char *result;             /* the program or library there */
     VEC(const char *) objects;
     bool stuck;                     /* a question to a tool could not be put */
     struct progress progress;
@@ -165,7 +167,9 @@ static bool find_runtime(struct job *job)
 static const char *make_scratch(struct arena *arena, struct diags *diags)
 {
     const char *parent = getenv("TMPDIR");
-    char *path = leftover(arena_format(arena, "%s/mlpc.XXXXXX", parent && *parent ? parent : "/tmp"));
+    char real[PATH_MAX];
+    parent = parent && *parent ? parent : "/tmp";
+    char *path = leftover(arena_format(arena, "%s/mlpc.XXXXXX", realpath(parent, real) ? real : parent));
     if (mkdtemp(path))
         return path;
     diag_environment(diags, NULL, "cannot make a folder for compiling, '%s': %s", path, strerror(errno));
@@ -178,6 +182,7 @@ static bool job_begin(struct job *job, const struct plan *plan, const struct out
     progress_begin(&job->progress);
     if (!find_runtime(job) || !(job->scratch = make_scratch(job->arena, job->diags)))
         return false;
+    job->result = leftover(arena_format(job->arena, "%s/result", job->scratch));
     struct outputs aside = {.arena = job->arena, .diags = job->diags};
     for (size_t i = 0; i < sources->files.count; i++) {
         const struct output_file *file = &sources->files.at[i];
@@ -247,8 +252,30 @@ static bool is_source(const char *path)
     return ends_with(path, ".c") || ends_with(path, ".cu") || ends_with(path, ".S");
 }
 
-/* The generated sources, main apart, and the runtime's CUDA half, which is compiled with the user's CUDA: its part for
- * products, which needs cuBLASLt, only where there is a product. */
+static int is_for_cuda(const struct dirent *entry)
+{
+    return !strncmp(entry->d_name, "cuda", 4) && ends_with(entry->d_name, ".c");
+}
+
+/* The runtime's CUDA half, which is compiled with the user's CUDA: its part for products, which needs cuBLASLt, only
+ * where there is a product. */
+static bool compile_for_cuda(struct job *job)
+{
+    struct dirent **found = NULL;
+    const int count = scandir(job->runtime, &found, is_for_cuda, alphasort);
+    bool good = count > 0;
+    if (!good)
+        diag_environment(job->diags, NULL, "cannot find the CUDA part of the runtime in '%s'", job->runtime);
+    for (int i = 0; i < count; i++) {
+        if (good && (job->plan->products.count || strncmp(found[i]->d_name, "cuda_gemm", 9)))
+            good = compile(job, arena_format(job->arena, "%s/%s", job->runtime, found[i]->d_name));
+        free(found[i]);
+    }
+    free(found);
+    return good;
+}
+
+/* The generated sources, main apart, and what goes with them. */
 static bool compile_all(struct job *job, const struct outputs *sources, bool with_main)
 {
     bool good = true;
@@ -257,19 +284,7 @@ static bool compile_all(struct job *job, const struct outputs *sources, bool wit
         if (is_source(path) && (with_main || !ends_with(path, "_main.c")))
             good = compile(job, arena_format(job->arena, "%s/%s", job->scratch, path));
     }
-    glob_t found;
-    if (job->plan->target != TARGET_CUDA || !good)
-        return good;
-    if (glob(arena_format(job->arena, "%s/cuda*.c", job->runtime), 0, NULL, &found)) {
-        diag_environment(job->diags, NULL, "cannot find the CUDA part of the runtime in '%s'", job->runtime);
-        return false;
-    }
-    for (size_t i = 0; good && i < found.gl_pathc; i++) {
-        if (job->plan->products.count || !strstr(found.gl_pathv[i], "/cuda_gemm"))
-            good = compile(job, arena_copy(job->arena, found.gl_pathv[i], strlen(found.gl_pathv[i])));
-    }
-    globfree(&found);
-    return good;
+    return good && (job->plan->target != TARGET_CUDA || compile_for_cuda(job));
 }
 
 static void add_objects(const struct job *job, struct command *command)
@@ -314,7 +329,7 @@ static void add_link_options(struct job *job, struct command *link, enum linking
         add(link, "-static");
 }
 
-static bool link_program(struct job *job, enum linking linking, const char *to)
+static bool link_program(struct job *job, enum linking linking)
 {
     struct command command = {.arena = job->arena, .diags = job->diags};
     bool cuda = job->plan->target == TARGET_CUDA;
@@ -324,7 +339,7 @@ static bool link_program(struct job *job, enum linking linking, const char *to)
     if (!cuda)
         add_link_options(job, &command, linking);
     add(&command, "-o");
-    add(&command, to);
+    add(&command, job->result);
     add_objects(job, &command);
     if (cuda && job->plan->products.count)
         add(&command, "-lcublasLt");
@@ -340,7 +355,8 @@ bool toolchain_program(const struct plan *plan, const struct outputs *sources, c
     struct job job;
     bool good = job_begin(&job, plan, sources);
     const char *aside = good ? output_aside(outputs, program) : NULL;
-    good = aside && compile_all(&job, sources, true) && link_program(&job, linking, aside);
+    good = aside && compile_all(&job, sources, true) && link_program(&job, linking) &&
+           output_take(outputs, job.result, aside, program);
     if (good)
         outputs_add_made(outputs, program, aside);
     return good;
@@ -373,12 +389,12 @@ static bool hide_names(struct job *job, const char *joined)
     return run(&command);
 }
 
-static bool archive(struct job *job, const char *joined, const char *to)
+static bool archive(struct job *job, const char *joined)
 {
     struct command command = {.arena = job->arena, .diags = job->diags};
     add_tool(&command, "AR", "ar", NULL);
     add(&command, "rcsD");
-    add(&command, to);
+    add(&command, job->result);
     add(&command, joined);
     return run(&command);
 }
@@ -403,7 +419,7 @@ bool toolchain_library(const struct plan *plan, const struct outputs *sources, c
     const char *joined = job.scratch ? arena_format(arena, "%s/%s.o", job.scratch, plan->prefix) : "";
     leftover(joined);
     good = aside && compile_all(&job, sources, false) && join_objects(&job, joined) && hide_names(&job, joined) &&
-           archive(&job, joined, aside);
+           archive(&job, joined) && output_take(outputs, job.result, aside, library);
     if (good) {
         outputs_add_made(outputs, library, aside);
         add_header(sources, folder, outputs);

@@ -145,6 +145,7 @@ start install tests/install.sh "$build"
 start tour as_users_do tests/tour.sh "$build"
 start depfile tests/depfile.sh "$build"
 start program tests/program.sh "$build"
+start hostile tests/hostile.sh "$build"
 start faults tests/faults/faults.sh "$build"
 start cudafaults tests/faults/cuda.sh "$build"
 start onnx tests/onnx.sh "$build"
@@ -153,7 +154,7 @@ start library tests/library/library.sh "$build"
 start reproducible tests/reproducible.sh "$build"
 start instructions as_users_do tests/instructions.sh "$build"
 for name in messages page golden format style texts networks levels compiler options depfile install tour \
-    program faults cudafaults onnx fuzz library reproducible instructions cuda tune; do
+    program hostile faults cudafaults onnx fuzz library reproducible instructions cuda tune; do
     show "$name"
 done
 [ -n "${SANITIZE:-}" ] && seconds=300 || seconds=60
