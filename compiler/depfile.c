@@ -8,9 +8,9 @@
 enum role { AS_TARGET, AS_PREREQUISITE, AS_PHONY };
 
 /* As make reads it, and mostly gcc writes it: `$` doubled; blanks, `#` and `:` behind a backslash, as are `%` in
- * targets, `|` in prerequisites, and what make would look for files with, except in targets, which may not be there yet:
- * then make keeps the backslash. A backslash stands for itself, but where one of them follows. None helps against an
- * equals sign or a user's name behind `~`. */
+ * targets, `|` in prerequisites, and what make would look for files with, except in targets, which may not be there
+ * yet: then make keeps the backslash. A backslash stands for itself, but where one of them follows. None helps against
+ * an equals sign or a user's name behind `~`. */
 static const char *escape(struct arena *arena, const char *path, enum role role, bool first)
 {
     static const char equals[] = "$(subst ,=,)";
