@@ -92,11 +92,11 @@ failed=$((failed + $(awk '/^faults: / { print $4 }' report)))
 # ---- Networks of other kinds ----
 check "one kernel for few rows: sources" emit few net.mlp --whole=few
 check "one kernel for few rows: programs" made few
-library few 6
+library few 12
 check "one kernel for rows: sources" emit rows half.mlp --whole=rows
 check "one kernel for rows" grep -q "form = MLP_FORM_ROWS" rows/net.c
 check "one kernel for rows: programs" made rows
-library rows 6
+library rows 12
 check "an arena that is allocated: sources" emit allocated net.mlp --whole=never
 sed -i 's/\.find_arena = .*,/.find_arena = NULL,/' allocated/net.c
 check "an arena that is allocated: programs" made allocated
