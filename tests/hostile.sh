@@ -139,4 +139,41 @@ check "the spec is there" cmp s.mlp net.c
 mkdir folder
 status "a program over a folder" 3 env "CC=$scratch/bin/tool" "$mlpc" --exe --target=cpu -o folder s.mlp
 check "the folder is there" test -d folder
+# ---- What is written ----
+npy() { printf '\x93NUMPY\1\0\x76\0%-117s\n' "{'descr': '<f4', 'fortran_order': False, 'shape': ($1), }"; }
+{ npy '2, 64'; head -c 512 /dev/zero; } >x.npy
+net s.mlp net w
+check "a program" env "CC=${CC:-gcc} -O0" "$mlpc" --exe --no-static --target=cpu --cpu=x86-64 -o net s.mlp
+check "its weights" "$mlpc" --target=cpu --cpu=x86-64 --weights=external -o . s.mlp
+# writes NAME EXPECTED COMMAND...: which paths it opens for writing, makes, renames or removes; names at random are X
+writes() {
+    local name=$1 expected=$2 got
+    shift 2
+    if ! strace -o trace -f -e trace=file "$@" >said 2>&1 </dev/null; then
+        fail "$name"
+        cat said
+        return
+    fi
+    got=$(sed -nE '/= -1 /d; s/^[0-9]+ +//
+        /^(open|openat)\(.*O_(WRONLY|RDWR|CREAT)/{s/^[^"]*"([^"]*)".*/\1/p;d}
+        /^(rename|renameat|renameat2|link|linkat|symlink|unlink|unlinkat|mkdir|mkdirat|rmdir|creat|truncate)/{
+            s/^[^"]*"([^"]*)"[^"]*("([^"]*)")?.*/\1 \3/p }' trace | tr ' ' '\n' |
+        sed -E 's/(\.part-|\.)[A-Za-z0-9]{6}$/\1X/' | LC_ALL=C sort -u | grep . | tr '\n' ' ')
+    if [ "$got" = "$expected" ]; then pass; else fail "$name writes: $got"; fi
+}
+if [ -n "${SANITIZE:-}" ] || ! strace -o trace -e trace=file true 2>/dev/null; then
+    skip "what is written: there is no strace, it is not allowed, or sanitizers do not go with it"
+    finish hostile
+fi
+for mode in --help --version --info --verify --bench --profile "--verify x.npy" "--weights net.weights --info"; do
+    # shellcheck disable=SC2086
+    writes "a program's $mode" '' ./net $mode
+done
+writes "a program" '.part-X y.npy ' ./net x.npy y.npy
+writes "a program over an output" "$PWD/.part-X $PWD/y.npy " ./net x.npy y.npy
+writes "a check" '' "$mlpc" --check s.mlp
+writes "an explanation" '' "$mlpc" --explain --target=cpu s.mlp
+files=
+for file in net{.c,.h,.weights,_main.c,_steps.h,_weights.S,_x86_64.c}; do files+="o/$file o/$file.X "; done
+writes "sources" "o $files" "$mlpc" --target=cpu --cpu=x86-64 -o o s.mlp
 finish hostile
