@@ -104,7 +104,7 @@ static const char *real_text(struct arena *arena, double value)
     int digits = 1;
     while (snprintf(text, sizeof text, "%.*e", digits - 1, value), strtod(text, NULL) != value)
         digits++;
-    int exponent = atoi(strchr(text, 'e') + 1);
+    int exponent = (int)strtol(strchr(text, 'e') + 1, NULL, 10);
     if (exponent >= -4 && exponent < 17)
         snprintf(text, sizeof text, "%.*f", digits - 1 > exponent ? digits - 1 - exponent : 0, value);
     else

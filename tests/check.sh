@@ -153,8 +153,10 @@ start fuzz tests/fuzz.sh "$build"
 start library tests/library/library.sh "$build"
 start reproducible tests/reproducible.sh "$build"
 start instructions as_users_do tests/instructions.sh "$build"
+# 100 seconds of processor time: only where they are asked for, by `make check ANALYZE=1`.
+[ -z "${ANALYZE:-}" ] || start analyze tests/analyze.sh "$build" gcc cppcheck generated
 for name in messages page golden format style texts networks levels compiler options depfile install tour \
-    program hostile faults cudafaults onnx fuzz library reproducible instructions cuda tune; do
+    program hostile faults cudafaults onnx fuzz library reproducible instructions cuda tune ${ANALYZE:+analyze}; do
     show "$name"
 done
 [ -n "${SANITIZE:-}" ] && seconds=300 || seconds=60

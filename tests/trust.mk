@@ -3,6 +3,7 @@
 #   make check-random N=1000 SEED=1     random networks; asan-random: the same under sanitizers
 #   make fuzz TARGET=language TIME=60   fuzzes, with clang: all of tests/fuzz/*.c unless told; fuzz-afl: with AFL++
 #   make check-threads                  every case on one, two and three threads: the same bits
+#   make analyze                        gcc -fanalyzer, cppcheck, clang-tidy; make coverage: lines that no test reaches
 #   make tsan CALLS=2000                libraries under threads, with ThreadSanitizer
 #   make check-rounds ROUNDS=10000      libraries opened and closed again and again hold no more than at first
 #   make faults                         every call that can fail, failing in turn
@@ -114,3 +115,19 @@ fuzz_bundle:
 	@tests/fuzz/layout.sh $(FUZZERS) $(FUZZ_TARGETS)
 
 .PHONY: fuzz_targets fuzz_engines fuzz fuzz-afl fuzz_bundle
+
+.PHONY: fuzz_targets fuzz_engines fuzz fuzz_bundle
+
+# The lines of compiler and runtime that no test reaches: see tests/coverage.sh.
+coverage:
+	@$(MAKE) --no-print-directory coverage-run B=build/coverage CFLAGS='-O0 -g --coverage -fprofile-update=atomic'
+coverage-run: all $(UNITS) $(TOOLS) fuzz_targets
+	@tests/coverage.sh $(B) $(UNITS)
+
+.PHONY: coverage coverage-run
+
+# What static analysis finds in compiler, runtime and generated code: see tests/analyze.sh. PARTS="gcc cppcheck".
+analyze: all
+	@tests/analyze.sh $(B) $(PARTS)
+
+.PHONY: analyze

@@ -101,7 +101,7 @@ static const char *number_text(struct arena *arena, double number)
     exponent = strchr(text, 'e');
     if (exponent) {                 /* 1e-05 is 1e-5 */
         char *digits = exponent + 1 + (exponent[1] == '-' || exponent[1] == '+');
-        int power = atoi(digits);
+        int power = (int)strtol(digits, NULL, 10);
         snprintf(exponent + 1, 8, "%s%d", exponent[1] == '-' ? "-" : "", power);
     }
     return arena_copy(arena, text, strlen(text));

@@ -13,7 +13,7 @@ compile_device() {
         [ -n "$newer" ] || [ "$source" -nt "$object" ] || continue
         case $source in
         *.cpp) g++ -std=c++20 -O2 -Wall -Wextra $include -c -o "$object" "$source" ;;
-        *) gcc -std=c11 -D_GNU_SOURCE -O2 $include -c -o "$object" "$source" ;;
+        *) gcc -std=c11 -D_GNU_SOURCE -O2 ${SIMULATED_CFLAGS:-} $include -c -o "$object" "$source" ;;
         esac
     done
 }
