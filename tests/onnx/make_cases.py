@@ -576,6 +576,84 @@ def layers():
     )
 
 
+def folded():
+    """Constants that operators compute from constants: each gives six numbers, which are added up."""
+    w, m, t = array(4, 6), array(1, 4), array(2, 6)
+    floats, near = array(6), np.abs(array(6)) + 0.5
+    nodes, terms = [], []
+
+    def constant(name, **value):
+        nodes.append(node("Constant", "", name, **value))
+
+    def term(op, inputs, value, **attributes):
+        terms.append((f"t{len(terms)}", np.asarray(value, np.float64)))
+        nodes.append(node(op, inputs, terms[-1][0], **attributes))
+
+    def step(op, inputs, outputs, **attributes):
+        nodes.append(node(op, inputs, outputs, **attributes))
+
+    constant("a", value_floats=[float(v) for v in floats])
+    constant("near", value=tensor("", near))
+    constant("half", value_float=1.5)
+    constant("flat", value_ints=[-1])
+    constant("pairs", value_ints=[0, -1])
+    constant("third", value_int=2)
+    constant("odd", value_ints=[7, -7, 9, 3, 5, 1])
+    constant("two", value_ints=[2])
+    constant("block", value=tensor("", t[:, :3]))
+    step("Shape", "a", "sizes")
+    step("Reshape", "block pairs", "same")
+    step("Reshape", "same flat", "row")
+    step("ConstantOfShape", "sizes", "filled", value=tensor("", np.array([0.25], "f4")))
+    step("Expand", "half sizes", "wide")
+    step("Slice", "w from_end to_end rows", "late")
+    step("Slice", "late zero one", "first")
+    step("Split", "t", "upper lower", axis=0)
+    step("MatMul", "m w", "product")
+    step("Cast", "near", "cut", to=I64)
+    step("Cast", "cut", "back", to=F32)
+    step("Div", "odd two", "halves")
+    step("Cast", "halves", "whole", to=F32)
+    step("Cast", "a", "sixteen", to=F16)
+    step("Neg", "sixteen", "turned")
+    step("Cast", "turned", "rounded", to=F32)
+    step("Transpose", "block", "standing")
+    step("Concat", "upper lower", "joined", axis=0)
+    step("Slice", "joined one two", "second")
+    a, n = f64(floats, near)
+    term("Add", "a row", a + t[:, :3].reshape(6))
+    term("Sub", "filled wide", np.full(6, 0.25 - 1.5))
+    term("Squeeze", "first zero", w[1])
+    term("Squeeze", "upper", t[0])
+    term("Squeeze", "second", t[1])
+    term("Reshape", "product flat", np.float64(m) @ np.float64(w))
+    term("Gather", "w third", w[2], axis=0)
+    term("Reshape", "standing flat", t[:, :3].T.reshape(6))
+    term("Identity", "back", np.trunc(n))
+    term("Identity", "whole", [3, -3, 4, 1, 2, 0])
+    term("Identity", "rounded", -floats.astype("f2").astype("f8"))
+    for op, function in (
+        ("Abs", np.abs), ("Erf", erf), ("Exp", np.exp), ("Tanh", np.tanh), ("Sigmoid", sigmoid),
+        ("Relu", lambda v: np.maximum(v, 0)),
+    ):
+        term(op, "a", function(a))
+    for op, function in (("Log", np.log), ("Sqrt", np.sqrt), ("Reciprocal", lambda v: 1 / v)):
+        term(op, "near", function(n))
+    term("Mul", "a near", a * n)
+    term("Div", "a near", a / n)
+    term("Pow", "near a", n**a)
+    term("Max", "a near half", np.maximum(np.maximum(a, n), 1.5))
+    term("Min", "a near", np.minimum(a, n))
+    step("Sum", " ".join(name for name, _ in terms), "all")
+    step("Add", "x all", "y")
+    x = array(5, 6)
+    total = sum(np.reshape(value, 6) for _, value in terms)
+    initial = [tensor("w", w), tensor("m", m), tensor("t", t), ints("from_end", -3), ints("to_end", 1 << 62)]
+    initial += [ints("rows", 0), ints("zero", 0), ints("one", 1)]
+    made = model(nodes, [port("x", ["n", 6])], [port("y", ["n", 6])], initial)
+    accept("folded", made, {"x": x}, {"y": x + total}, words=["y = x + param("])
+
+
 # ---- refused ----
 
 
@@ -777,6 +855,26 @@ def all_refused():
         one("Flatten", "w", [TensorProto(name="w", data_type=F32, dims=(0, 1 << 40, 1 << 40), raw_data=b"")]),
         "more elements than can be counted",
     )
+    six = tensor("w", np.ones((4, 6), "f4"))
+
+    def folds(name, op, inputs, reason, *initial, **attributes):
+        nodes = [node(op, inputs, "c", **attributes), node("Add", "x c", "y")]
+        refuse(name, model(nodes, [port("x", ["n", 6])], [port("y", ["n", 6])], [six, *initial]), reason)
+
+    numbers = [ints("a", 0), ints("b", 4), ints("two", 2), ints("nine", 9), ints("more", 1, 2)]
+    folds("folded_steps", "Slice", "w a b a two", "a constant is cut with steps", *numbers)
+    folds("folded_ends", "Slice", "w a more", "are not equally many", *numbers)
+    folds("folded_pick", "Gather", "w nine", "picks an element that is not there", *numbers)
+    folds("folded_index", "Gather", "w w", "its indices are no whole numbers")
+    folds("folded_split", "Split", "w more", "it has not as many outputs as parts", *numbers, axis=0)
+    folds("folded_parts", "Split", "w nine", "its parts are more than the whole", *numbers, axis=0)
+    folds("folded_perm", "Transpose", "w", "its perm is no order of the dimensions", perm=[0, 0])
+    folds("folded_shape", "Reshape", "w more", "has not as many elements as", *numbers)
+    folds("folded_axis", "Flatten", "w", "it has no such axis", axis=3)
+    folds("folded_axes", "Unsqueeze", "w twice", "its axes are none of its result", ints("twice", 1, 1))
+    folds("folded_joined", "Concat", "w v", "its parts do not fit to each other", tensor("v", np.ones(6, "f4")), axis=0)
+    folds("folded_matmul", "MatMul", "w w", "no matrices that fit")
+    folds("folded_sum", "Add", "w v", "do not fit to each other", tensor("v", np.ones(5, "f4")))
     refuse(
         "negative_size",
         one("MatMul", "x w", [TensorProto(name="w", data_type=F32, dims=(-6, 4), raw_data=b"")]),
@@ -861,6 +959,7 @@ def main():
         vector,
         tied,
         layers,
+        folded,
     ):
         case()
     all_refused()
