@@ -3,8 +3,8 @@
 #     gcc        gcc -fanalyzer, and the warnings that a build does not ask for
 #     cppcheck   cppcheck, where it is installed
 #     tidy       clang-tidy with the checks of .clang-tidy, where it is installed
-#     generated  sources of a few networks, and the headers that they include: gcc -fanalyzer in C99, clang in C99 and C++,
-#                clang-tidy
+#     generated  sources of a few networks, and the headers that they include: gcc -fanalyzer in C99, clang in C99 and
+#                C++, clang-tidy
 # Unless told, all. What flex, bison and protoc-c wrote is not looked at. tests/analyze.txt lists the findings that have
 # been looked at and are none, with the reason; others fail, and so does an entry that finds nothing any more.
 cd "$(dirname "$0")/.." || exit 1
@@ -33,9 +33,10 @@ each() {
 
 # ---- The tools, which print "FILE:LINE:COLUMN: warning: TEXT [CHECK]" ----
 
-export warnings="-Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Warith-conversion -Wcast-qual -Wcast-align=strict
-    -Wformat=2 -Wundef -Wvla -Walloca -Wwrite-strings -Wduplicated-cond -Wduplicated-branches -Wlogical-op -Wshadow
-    -Wnull-dereference -Wpointer-arith -Wredundant-decls -Wstrict-prototypes -Wmissing-prototypes -Wunused-macros"
+export warnings="-Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Warith-conversion -Wcast-qual
+    -Wcast-align=strict -Wformat=2 -Wundef -Wvla -Walloca -Wwrite-strings -Wduplicated-cond -Wduplicated-branches
+    -Wlogical-op -Wshadow -Wnull-dereference -Wpointer-arith -Wredundant-decls -Wstrict-prototypes
+    -Wmissing-prototypes -Wunused-macros"
 gcc_one() { gcc -std=c11 -D_GNU_SOURCE -O1 -fanalyzer $warnings $includes -S -o /dev/null "$1"; }
 tidy_one() { clang-tidy --quiet "$1" -- -std=c11 -D_GNU_SOURCE $includes; }
 export -f gcc_one tidy_one
@@ -44,7 +45,8 @@ run_gcc() { sources | each gcc_one; }
 run_tidy() { sources | each tidy_one; }
 run_cppcheck() {
     sources | cppcheck -j "$(nproc)" --quiet --std=c11 --enable=warning,performance,portability,style --inline-suppr \
-        --suppressions-list=tests/analyze_cppcheck.txt --template='{file}:{line}:{column}: {severity}: {message} [{id}]' \
+        --suppressions-list=tests/analyze_cppcheck.txt \
+        --template='{file}:{line}:{column}: {severity}: {message} [{id}]' \
         -D_GNU_SOURCE -D__x86_64__ -DPROTOBUF_C_VERSION_NUMBER=1004001 -DPROTOBUF_C_MIN_COMPILER_VERSION=1000000 \
         -Icompiler -I"$build/compiler" -I"$build/compiler/onnx" -Iruntime --file-list=- 2>&1
 }
@@ -54,7 +56,9 @@ generate() {
     check "sources of $1" "$build/mlpc" -o "$scratch/$1" "${@:3}" "$2"
     ls "$scratch/$1"/*.c
 }
-generated_gcc() { gcc -std=c99 -O1 -fanalyzer ${warnings/-Wunused-macros/} -I"$(dirname "$1")" $includes -S -o /dev/null "$1"; }
+generated_gcc() {
+    gcc -std=c99 -O1 -fanalyzer ${warnings/-Wunused-macros/} -I"$(dirname "$1")" $includes -S -o /dev/null "$1"
+}
 # Left out of -Weverything: layout, C++98, what a C header must do, comparisons of floats that are meant, memory mapped
 # to pointers, and the tail of a switch that lists all.
 generated_clang() {
@@ -65,7 +69,9 @@ generated_clang() {
     clang -std=c99 $tail -fsyntax-only -I"$(dirname "$1")" $includes "$1" &&
         clang -x c++ -std=c++11 $tail -fsyntax-only -I"$(dirname "$1")" $includes "${1%/*}"/*[a-z].h
 }
-generated_tidy() { clang-tidy --quiet --config-file=.clang-tidy --header-filter=.* "$1" -- -std=c99 -I"$(dirname "$1")" $includes; }
+generated_tidy() {
+    clang-tidy --quiet --config-file=.clang-tidy --header-filter=.* "$1" -- -std=c99 -I"$(dirname "$1")" $includes
+}
 export -f generated_gcc generated_clang generated_tidy
 
 run_generated() {
@@ -85,7 +91,8 @@ run_generated() {
 
 # "FILE CHECK", once for each place
 findings() {
-    sed "s|^$PWD/||" "$1" | grep -E '^[a-z][^ :]*:[0-9]+:([0-9]+:)? (warning|error|style|performance|portability|information): .*\]$' |
+    local kinds="warning|error|style|performance|portability|information"
+    sed "s|^$PWD/||" "$1" | grep -E "^[a-z][^ :]*:[0-9]+:([0-9]+:)? ($kinds): .*\]\$" |
         grep -v "^$build/compiler/" | sort -u | sed -E 's/^([^:]+):.*\[([^][]*)\]$/\1 \2/'
 }
 

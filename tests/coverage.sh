@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Which lines of the compiler and of the runtime no test reaches: coverage.sh BUILD UNIT...
 #     coverage.sh BUILD report        of the runs so far, without another one
-# BUILD holds what gcc has made with --coverage. Its archive gets gcc's library for that, so that generated programs link
-# as ever; the simulated GPU is compiled the same way. Each process adds to the counts when it ends, but for one that is
-# killed. BUILD/unreached.txt lists the lines. What flex, bison and protoc-c wrote is not counted, the actions in lex.l
-# and parse.y are; of headers only what unit tests and the runtime compile.
+# BUILD holds what gcc has made with --coverage. Its archive gets gcc's library for that, so that generated programs
+# link as ever; the simulated GPU is compiled the same way. Each process adds to the counts when it ends, but for one
+# that is killed. BUILD/unreached.txt lists the lines. What flex, bison and protoc-c wrote is not counted, the actions
+# in lex.l and parse.y are; of headers only what unit tests and the runtime compile. Sources must stay as they are
+# meanwhile, since tests of what is installed run make.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 build=$1
@@ -59,9 +60,11 @@ report() {
             }
         }
         END {
+            sort = "sort -rn"
             for (file in missed)
-                printf "%6d of %5d  %5.1f %%  %s\n", missed[file], all[file], 100 * missed[file] / all[file], file | "sort -rn"
-            close("sort -rn")
+                printf "%6d of %5d  %5.1f %%  %s\n", missed[file], all[file], 100 * missed[file] / all[file],
+                    file | sort
+            close(sort)
             printf "%6d of %5d  %5.1f %%  lines that no test reaches\n", total, sum, 100 * total / sum
         }'
 }
