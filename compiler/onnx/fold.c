@@ -8,6 +8,7 @@
 #include "../convert.h"
 #include "../quote.h"
 #include "attribute.h"
+#include "elementary.h"
 #include "tensor.h"
 
 struct fold {
@@ -495,13 +496,13 @@ static double unary(const char *op, double x)
     case 'A':
         return fabs(x);                                     /* Abs */
     case 'E':
-        return op[1] == 'r' ? erf(x) : exp(x);              /* Erf, Exp */
+        return op[1] == 'r' ? elementary_erf(x) : elementary_exp(x);            /* Erf, Exp */
     case 'L':
-        return log(x);                                      /* Log */
+        return elementary_log(x);                           /* Log */
     case 'T':
-        return tanh(x);                                     /* Tanh */
+        return elementary_tanh(x);                          /* Tanh */
     case 'S':
-        return op[1] == 'q' ? sqrt(x) : 1 / (1 + exp(-x));  /* Sqrt, Sigmoid */
+        return op[1] == 'q' ? sqrt(x) : 1 / (1 + elementary_exp(-x));           /* Sqrt, Sigmoid */
     default:
         return op[2] == 'l' ? (x < 0 ? 0 : x) : 1 / x;      /* Relu, Reciprocal */
     }
@@ -527,7 +528,7 @@ static double binary(const char *op, double a, double b, bool whole)
     case 'D':
         return whole ? trunc(a / b) : a / b;                /* Div */
     case 'P':
-        return pow(a, b);                                   /* Pow */
+        return elementary_pow(a, b);                        /* Pow */
     case 'M':
         return op[1] == 'u' ? a * b : isnan(a) || isnan(b) ? NAN : (op[1] == 'a') == (a > b) ? a : b;   /* Mul, Max,
         Min */
