@@ -4,6 +4,10 @@
 
 #include "mlp_runtime.h"
 
+#if defined __BYTE_ORDER__ && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "networks of mlpc run on little-endian processors alone: packed weights and arrays are read as they are"
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif

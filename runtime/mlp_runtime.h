@@ -21,10 +21,6 @@
 extern "C" {
 #endif
 
-#if defined __BYTE_ORDER__ && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
-#error "networks of mlpc run on little-endian processors alone: packed weights and arrays are read as they are"
-#endif
-
 /* Generated code and runtime must be of one version; generated code checks this with #error. */
 #define MLP_RUNTIME_VERSION 1
 

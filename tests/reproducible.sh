@@ -33,6 +33,6 @@ same "another folder, language, time zone and user" "$scratch/here" "$scratch/th
 same "another environment, layout of memory and order of equals" "$scratch/here" "$scratch/shaken"
 
 status "no big-endian processor" 1 ${CC:-gcc} -fsyntax-only -U__BYTE_ORDER__ -D__BYTE_ORDER__=__ORDER_BIG_ENDIAN__ \
-    -include runtime/mlp_runtime.h -x c /dev/null
+    -include runtime/mlp_network.h -x c /dev/null
 says "no big-endian processor" 'error: .*little-endian'
 finish reproducible
