@@ -17,7 +17,7 @@ SANITIZE  =
 WARN      = -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes
 STD       = -std=c11 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64
 # What mlpc computes has the same bits everywhere: no a * b + c in one step, and no registers of 80 bits.
-EXACT     = -ffp-contract=off $(if $(filter i%86-%,$(shell $(CC) -dumpmachine)),-msse2 -mfpmath=sse)
+EXACT     = -ffp-contract=off $(if $(filter i386-% i486-% i586-% i686-%,$(shell $(CC) -dumpmachine)),-msse2 -mfpmath=sse)
 COMPILE   = $(CC) $(STD) $(WARN) $(EXACT) $(CFLAGS) $(SANITIZE) -MMD -MP
 LINK      = $(CC) $(CFLAGS) $(SANITIZE)
 
@@ -78,9 +78,10 @@ $(B)/compiler/%.o: compiler/%.c | $(PARSER) $(SCHEMA)
 $(B)/compiler/%.o: $(B)/compiler/%.c | $(PARSER) $(SCHEMA)
 	$(call say,CC)$(filter-out $(WARN),$(COMPILE)) -Icompiler -I$(B)/compiler -c -o $@ $<
 
-# In sections of their own, so that programs hold only the functions that they call.
+# In sections of their own, so that programs hold only the functions that they call; with no path of this machine, which
+# libraries would hold.
 $(B)/runtime/%.o: runtime/%.c | $(DEPS)
-	$(call say,CC)mkdir -p $(@D) && $(COMPILE) -ffunction-sections -Iruntime -c -o $@ $<
+	$(call say,CC)mkdir -p $(@D) && $(COMPILE) -ffunction-sections -ffile-prefix-map=$(CURDIR)=. -Iruntime -c -o $@ $<
 
 # ---- Tests ----
 

@@ -4,6 +4,7 @@
 #   make fuzz TARGET=language TIME=60   fuzzes, with clang: all of tests/fuzz/*.c unless told; fuzz-afl: with AFL++
 #   make check-threads                  every case on one, two and three threads: the same bits
 #   make analyze                        gcc -fanalyzer, cppcheck, clang-tidy; make coverage: lines that no test reaches
+#   make check-builds                   other compilers' mlpc, other processors, other surroundings: the same bytes
 #   make tsan CALLS=2000                libraries under threads, with ThreadSanitizer
 #   make check-rounds ROUNDS=10000      libraries opened and closed again and again hold no more than at first
 #   make faults                         every call that can fail, failing in turn
@@ -36,6 +37,11 @@ tsan: all
 check-rounds: all
 	@tests/library/rounds.sh $(B) $(ROUNDS)
 
+# Builds below $(B)/builds; BUILDS="i386 clang-O0" makes only those. Says what it left out, and why.
+check-builds: all $(B)/tests/random_networks
+	@tests/builds.sh $(B) $(BUILDS)
+
+.PHONY: check-builds
 .PHONY: check-random asan-random check-threads tsan check-rounds
 
 # Every call of the system that can fail, failing in turn.
