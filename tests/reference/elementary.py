@@ -25,7 +25,8 @@ def single(name, function, arguments):
 
 
 print("/* Written by tests/reference/elementary.py: functions, their arguments, the doubles nearest to their values. */")
-single("EXP", exp, [spread(-60, 3) for _ in range(30)] + [random.uniform(-700, 700) for _ in range(30)] + [709.75, -708.25])
+single("EXP", exp,
+       [spread(-60, 3) for _ in range(30)] + [random.uniform(-700, 700) for _ in range(30)] + [709.75, -708.25])
 single("LOG", log, [fabs(mpf(spread(-1000, 1000))) for _ in range(30)] + [1 + spread(-52, -2) for _ in range(30)] +
        [5e-324, 1.7e308, 0.7071, 0.70711, 1.5])
 single("TANH", tanh, [spread(-70, 4.5) for _ in range(50)] + [0.17328679513998632, 1e-310, 21.5])
