@@ -17,7 +17,8 @@ SANITIZE  =
 WARN      = -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes
 STD       = -std=c11 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64
 # What mlpc computes has the same bits everywhere: no a * b + c in one step, and no registers of 80 bits.
-EXACT     = -ffp-contract=off $(if $(filter i386-% i486-% i586-% i686-%,$(shell $(CC) -dumpmachine)),-msse2 -mfpmath=sse)
+X86_32    = $(filter i386-% i486-% i586-% i686-%,$(shell $(CC) -dumpmachine))
+EXACT     = -ffp-contract=off $(if $(X86_32),-msse2 -mfpmath=sse)
 COMPILE   = $(CC) $(STD) $(WARN) $(EXACT) $(CFLAGS) $(SANITIZE) -MMD -MP
 LINK      = $(CC) $(CFLAGS) $(SANITIZE)
 

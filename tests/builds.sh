@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Other builds of mlpc write the same bytes: builds.sh BUILD [NAME...]. Each is built below BUILD/builds, by the compilers
-# that are there, for other processors too (32 bits, big endian; qemu runs those), and makes its outputs (outputs.sh) of
-# everything that the project has and of random networks; they are held to those of BUILD/mlpc. So are, one by one, those
-# of other surroundings, and programs and libraries made twice. With names, only those builds, `surroundings` or
-# `programs`. `make check-builds`
+# Other builds of mlpc write the same bytes: builds.sh BUILD [NAME...]. Each is built below BUILD/builds, by the
+# compilers that are there, for other processors too (32 bits, big endian; qemu runs those), and makes its outputs
+# (outputs.sh) of everything that the project has and of random networks; they are held to those of BUILD/mlpc. So are,
+# one by one, those of other surroundings, and programs and libraries made twice. With names, only those builds,
+# `surroundings` or `programs`. `make check-builds`
 cd "$(dirname "$0")/.." || exit 1
 . tests/lib.sh
 . tests/variations.sh
@@ -158,7 +158,8 @@ all_programs() {
     done
     if command -v s390x-linux-gnu-gcc >/dev/null; then
         "$build/mlpc" --target=cpu --cpu=native -o "$scratch/big" specs/digits.mlp
-        status "big-endian programs" 1 s390x-linux-gnu-gcc -fsyntax-only -Iruntime -I"$scratch/big" "$scratch/big/digits.c"
+        status "big-endian programs" 1 \
+            s390x-linux-gnu-gcc -fsyntax-only -Iruntime -I"$scratch/big" "$scratch/big/digits.c"
         says "big-endian programs" 'little-endian processors alone'
     else
         skip "big-endian programs: there is no s390x-linux-gnu-gcc"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Debian's jansson and protobuf-c for another architecture, unpacked into a folder, where they are not there yet:
-# foreign_libraries.sh ARCHITECTURE FOLDER. Lists of packages go below the folder, too: the system's apt is left as it is.
+# foreign_libraries.sh ARCHITECTURE FOLDER. Lists of packages go below the folder, too: the system's apt is left as it
+# is.
 set -e
 architecture=$1
 [ ! -e "$2/done" ] || exit 0

@@ -1,4 +1,4 @@
-"""The table of tests/unit/elementary.h: python3 tests/reference/elementary.py >tests/unit/elementary.h, which needs mpmath.
+"""The table of tests/unit/elementary.h: python3 tests/reference/elementary.py >tests/unit/elementary.h. Needs mpmath.
 
 Arguments at random, of the sizes that functions have something to say about, and their values rounded once to double.
 """
@@ -24,7 +24,8 @@ def single(name, function, arguments):
         print(f"    {{{name}, {value(x)}, 0, {value(function(mpf(x)))}}},")
 
 
-print("/* Written by tests/reference/elementary.py: functions, their arguments, the doubles nearest to their values. */")
+print("/* Written by tests/reference/elementary.py: functions, their arguments, the doubles nearest to their values. "
+      "*/")
 single("EXP", exp,
        [spread(-60, 3) for _ in range(30)] + [random.uniform(-700, 700) for _ in range(30)] + [709.75, -708.25])
 single("LOG", log, [fabs(mpf(spread(-1000, 1000))) for _ in range(30)] + [1 + spread(-52, -2) for _ in range(30)] +
