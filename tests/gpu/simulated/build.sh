@@ -16,25 +16,35 @@ compile_device() {
         *) gcc -std=c11 -D_GNU_SOURCE -O2 ${SIMULATED_CFLAGS:-} $include -c -o "$object" "$source" ;;
         esac
     done
+    compile_front
 }
+# What stands in front of all kernels, most of whose time it takes, as a precompiled header. (Where a kernel is compiled
+# with other macros, g++ reads the text.)
+front=$build/simulated/front.h
+compile_front() {
+    newer=missing
+    [ ! -e "$front.gch" ] ||
+        newer=$(find "$simulated" "$build/runtime" -name '*.*h' -newer "$front.gch")
+    [ -n "$newer" ] || return 0
+    # Files that stand for PTX come first and keep the runtime's own out.
+    printf '#include "%s"\n' "$simulated/device.h" "$simulated"/*_ptx.cuh >"$front"
+    compile_kernels -x c++-header -o "$front.gch.new" "$front"
+    mv "$front.gch.new" "$front.gch"
+}
+compile_kernels() { g++ -std=c++20 -O1 -w -DSIMULATED_WGMMA="${wgmma:-1}" $include "$@"; }
 # One process at a time.
 device() {
     mkdir -p "$build/simulated"
     exec 9>"$build/simulated/lock" && flock 9 && compile_device >&2 && flock -u 9
 }
 
-# compile FOLDER: the emitted sources there. Files that stand for PTX come first and keep the runtime's own out.
+# compile FOLDER: the emitted sources there
 compile() {
     (
         cd "$1"
-        front="-include $simulated/device.h"
-        for file in "$simulated"/*_ptx.cuh; do
-            front="$front -include $file"
-        done
         # Shared memory whose size the launch says is the block's.
         sed -i 's/^ *extern __shared__ .* shared\[\];/    unsigned char *const shared = simulated_shared();/' ./*.cu
-        g++ -std=c++20 -O1 -w -DSIMULATED_WGMMA="${MLP_SIMULATED_WGMMA:-1}" $front $include -x c++ -c \
-            -o kernels.o ./*.cu
+        wgmma=${MLP_SIMULATED_WGMMA:-1} compile_kernels -include "$front" -x c++ -c -o kernels.o ./*.cu
         for source in *.c *.S; do
             [ -e "$source" ] && gcc -std=gnu11 -O1 -I. $include -c -o "part_$source.o" "$source"
         done

@@ -6,8 +6,8 @@ place=$build/simulated/traps
 rm -rf "$place"
 "$simulated/../traps/emit.sh" "$build/mlpc" "$place"
 device
-export -f compile
-export simulated include
+export -f compile compile_kernels
+export include front
 cd "$place"
 printf '%s\n' */ | xargs -P 2 -I{} bash -c 'set -eu; compile {}'
 includes="$(printf -- '-I%s ' */) -I$simulated/../../../runtime $include"
