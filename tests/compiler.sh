@@ -7,6 +7,9 @@ root=$PWD
 digits=$root/specs/digits.mlp
 cp specs/digits.mlp specs/digits.safetensors "$scratch"
 cd "$scratch" || exit 1
+# Where a program is needed, and not what it computes: the least one, for one instruction set.
+echo 'model small { input x: f32[3]; output y = tanh(x); }' >small.mlp
+small="--exe --target=cpu --cpu=native"
 
 # ---- Exit statuses ----
 status "--help" 0 "$mlpc" --help
@@ -141,7 +144,7 @@ says "-M names the weights" 'digits.safetensors'
 check "-MD -MF -MT" "$mlpc" --target=cpu -o sources -MD -MF deps.d -MT goal digits.mlp
 check "-MF and -MT are used" grep -q '^goal:.*digits.mlp' deps.d
 mkdir "a b'c\$d"
-check "names with blanks and quotes" "$mlpc" --exe --target=cpu -o "a b'c\$d/digits program" digits.mlp
+check "names with blanks and quotes" "$mlpc" $small -o "a b'c\$d/digits program" digits.mlp
 check "the program is there" test -x "a b'c\$d/digits program"
 
 # ---- Linking ----
@@ -169,20 +172,20 @@ else
         test "$(stat -c %s linked)" -lt 1200000
     check "a program has names" bash -c 'nm linked | grep -q digits_init'
     check "a program holds no BLAS" bash -c '! nm linked | grep -iE "cblas|sgemm"'
-    check "--no-static" "$mlpc" --exe --target=cpu --no-static -o dynamic digits.mlp
+    check "--no-static" "$mlpc" $small --no-static -o dynamic small.mlp
     check "--no-static: the program is dynamic" is_dynamic dynamic
     check "--no-static: it needs nothing but the C library" \
         bash -c '[ -z "$(readelf -d dynamic | grep NEEDED | grep -vE "lib[cm]\.so|ld-linux")" ]'
-    check "no static C library" env CC=./no_static_libraries "$mlpc" --exe --target=cpu -o dynamic digits.mlp
+    check "no static C library" env CC=./no_static_libraries "$mlpc" $small -o dynamic small.mlp
     check "no static C library: the program is dynamic" is_dynamic dynamic
-    check "CC with its own idea" env CC="gcc -pie" "$mlpc" --exe --target=cpu -o dynamic digits.mlp
+    check "CC with its own idea" env CC="gcc -pie" "$mlpc" $small -o dynamic small.mlp
     check "CC with its own idea: the program is dynamic" is_dynamic dynamic
 fi
 status "--static and --no-static" 2 "$mlpc" --exe --target=cpu --static --no-static -o no digits.mlp
 status "--static for CUDA" 2 "$mlpc" --exe --static -o no digits.mlp
 status "--static without a program" 2 "$mlpc" --target=cpu --static -o no digits.mlp
 status "--static where that fails" 3 \
-    env CC="gcc -fsanitize=address" "$mlpc" --exe --target=cpu --static -o no digits.mlp
+    env CC="gcc -fsanitize=address" "$mlpc" $small --static -o no small.mlp
 check "--static where that fails: no program" test ! -e no
 
 # ---- Colour ----
@@ -237,8 +240,8 @@ check "same sources and weights" diff -r one two/deeper/out
 check "compile there by another path" "$mlpc" --target=cuda -o cuda_one digits.mlp
 check "compile here for CUDA" "$mlpc" --target=cuda -o cuda_two "$PWD/two/deeper/place/digits.mlp"
 check "same CUDA sources and weights" diff -r cuda_one cuda_two
-check "program here" "$mlpc" --exe --target=cpu -o program_one digits.mlp
-check "program there" bash -c "cd two && '$mlpc' --exe --target=cpu -o program_two deeper/place/digits.mlp"
+check "program here" "$mlpc" $small -o program_one digits.mlp
+check "program there" bash -c "cd two && '$mlpc' $small -o program_two deeper/place/digits.mlp"
 if [ -n "${SANITIZE:-}" ]; then
     skip "the same program from two folders: sanitizers record paths"
 else
@@ -300,16 +303,16 @@ sed '/weights/d' digits.mlp >bare.mlp
 check "a network without weights" "$mlpc" --target=cpu --check bare.mlp
 status "nothing to embed" 1 "$mlpc" --target=cpu --weights=embed --check bare.mlp
 says "nothing to embed" 'bare.mlp:[0-9]*:[0-9]*: error: there are no weights to embed'
-check "a library with its weights in it" bash -c '"$1" --lib --target=cpu -o embedded digits.mlp &&
+check "a library with its weights in it" bash -c '"$1" --lib --target=cpu --cpu=native -o embedded digits.mlp &&
     [ "$(ls embedded)" = "digits.h
 libdigits.a" ]' - "$mlpc"
-check "a library with its weights beside it" bash -c '"$1" --lib --target=cpu --weights=external -o beside digits.mlp &&
+check "a library with its weights beside it" bash -c '"$1" --lib --target=cpu --cpu=native --weights=external -o beside digits.mlp &&
     [ -s beside/digits.weights ]' - "$mlpc"
-status "a build for a debugger" 0 env CC="gcc -O0 -g -Wall -Wextra" "$mlpc" --exe --target=cpu -o slow digits.mlp
+status "a build for a debugger" 0 env CC="gcc -O0 -g -Wall -Wextra" "$mlpc" --exe --target=cpu -o slow small.mlp
 check "a build for a debugger: no warnings" test -z "$(cat "$scratch/said")"
 check "CC's own options win" \
-    bash -c 'CC="${CC:-gcc} -O0 -Werror=unknown-pragmas" "$1" --exe --target=cpu -o slow digits.mlp' - "$mlpc"
-check "a compiler behind another program" env CC="env LC_ALL=C ${CC:-gcc}" "$mlpc" --exe --target=cpu -o slow digits.mlp
+    bash -c 'CC="${CC:-gcc} -O0 -Werror=unknown-pragmas" "$1" --exe --target=cpu --cpu=native -o slow small.mlp' - "$mlpc"
+check "a compiler behind another program" env CC="env LC_ALL=C ${CC:-gcc}" "$mlpc" $small -o slow small.mlp
 # Standard output that cannot be written.
 for what in --explain --dot --memory --dump=ast --format; do
     status "$what on a full disk" 3 bash -c '"$1" "$2" "${@:3}" digits.mlp >/dev/full' - "$mlpc" "$what" --target=cpu
@@ -340,7 +343,7 @@ if command -v script >/dev/null; then
 else
     skip "progress on a terminal: there is no script(1)"
 fi
-status "progress elsewhere" 0 "$mlpc" --exe --target=cpu -o slow digits.mlp
+status "progress elsewhere" 0 "$mlpc" $small -o slow small.mlp
 check "progress elsewhere: nothing" test ! -s "$scratch/said"
 # What stands in the way is found before anything changes; devices and links stay what they are.
 cp digits.mlp same.mlp
@@ -379,10 +382,10 @@ status "a depfile that cannot be written" 3 "$mlpc" --target=cpu -o kept -MD -MF
 check "the sources are as they were" cmp kept/digits.c kept.c
 mkdir -p beside_way/digits.weights
 cp digits.mlp beside_way/prog
-status "weights that cannot be written" 3 "$mlpc" --exe --target=cpu --weights=external -o beside_way/prog digits.mlp
+status "weights that cannot be written" 3 "$mlpc" $small --weights=external -o beside_way/prog digits.mlp
 check "the program is as it was" cmp beside_way/prog digits.mlp
 mkdir -p library_way/libdigits.a
-status "a library that cannot be written" 3 "$mlpc" --lib --target=cpu -o library_way digits.mlp
+status "a library that cannot be written" 3 "$mlpc" --lib --target=cpu --cpu=native -o library_way digits.mlp
 check "no header without its library" test ! -e library_way/digits.h
 check "nothing is left aside" \
     bash -c '[ -z "$(ls -d kept/*.?????? beside_way/*.?????? library_way/*.?????? 2>/dev/null)" ]'
@@ -405,10 +408,12 @@ check "a closed standard output is no file" test -L closed.d
 status "to a closed standard output" 3 bash -c '"$1" --dump=graph digits.mlp >&-' - "$mlpc"
 status "from a closed standard input" 3 bash -c '"$1" --check - <&-' - "$mlpc"
 
-# Names of headers and functions of C, and of the runtime.
+# Names of headers and functions of C, and of the runtime; the last is that of what chooses among instruction sets.
+levels=native
 for name in assert stdint string math mlp_cpu mlp_runtime step_0 at_y features; do
+    [ $name != features ] || levels=x86-64,v3
     printf 'model %s { input x: f32[3]; output run = tanh(linear(x, 2, "a")); }\n' $name >named.mlp
-    check "a model named $name" "$mlpc" --exe --target=cpu --random-weights=1 -o named named.mlp
+    check "a model named $name" "$mlpc" --exe --target=cpu --cpu=$levels --random-weights=1 -o named named.mlp
     check "a model named $name runs" ./named --verify
 done
 status "no locked plan" 4 "$mlpc" --target=cuda --whole=never --locked -o locked digits.mlp

@@ -46,7 +46,7 @@ compile() {
         sed -i 's/^ *extern __shared__ .* shared\[\];/    unsigned char *const shared = simulated_shared();/' ./*.cu
         wgmma=${MLP_SIMULATED_WGMMA:-1} compile_kernels -include "$front" -x c++ -c -o kernels.o ./*.cu
         for source in *.c *.S; do
-            [ -e "$source" ] && gcc -std=gnu11 -O1 -I. $include -c -o "part_$source.o" "$source"
+            [ -e "$source" ] && ${CC:-gcc} -std=c11 -O1 -I. $include -c -o "part_$source.o" "$source"
         done
         true
     )
