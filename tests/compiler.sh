@@ -287,7 +287,7 @@ touch file
 status "a file where the folder should be" 3 "$mlpc" --target=cpu -o file digits.mlp
 status "a folder that cannot be made" 3 "$mlpc" --target=cpu -o file/below digits.mlp
 status "a program in no folder" 3 "$mlpc" --exe --target=cpu -o no/such/folder/program digits.mlp
-status "a disk that is full" 3 bash -c "trap '' XFSZ; ulimit -f 8; '$mlpc' --target=cpu -o full digits.mlp"
+status "a disk that is full" 3 full_disk 8 "$mlpc" --target=cpu -o full digits.mlp
 check "a disk that is full: no sources" bash -c '[ -z "$(ls -A full 2>/dev/null)" ]'
 status "a C compiler that fails" 3 env CC=false "$mlpc" --exe --target=cpu -o failed digits.mlp
 status "no C compiler" 3 env CC=/no/such/compiler "$mlpc" --exe --target=cpu -o failed digits.mlp

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Which lines of the compiler and of the runtime no test reaches: coverage.sh BUILD UNIT...
+# Which lines of the compiler and of the runtime neither `make check` nor `make faults` reaches:
+#     coverage.sh BUILD UNIT...
 #     coverage.sh BUILD report        of the runs so far, without another one
 # BUILD holds what gcc has made with --coverage. Its archive gets gcc's library for that, so that generated programs
 # link as ever; the simulated GPU is compiled the same way. Each process adds to the counts when it ends, but for one
-# that is killed. BUILD/unreached.txt lists the lines. What flex, bison and protoc-c wrote is not counted, the actions
-# in lex.l and parse.y are; of headers only what unit tests and the runtime compile. Sources must stay as they are
-# meanwhile, since tests of what is installed run make.
+# that is killed, or leaves by _exit. BUILD/unreached.txt lists the lines. What flex, bison and protoc-c wrote is not
+# counted, the actions in lex.l and parse.y are; of headers only what unit tests and the runtime compile. Sources must
+# stay as they are meanwhile, since tests of what is installed run make.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 build=$1
@@ -18,9 +19,11 @@ run() {
     rm -rf "$gcov" "$build/simulated"
     mkdir -p "$gcov"
     (cd "$gcov" && ar x "$library") && ar rcs "$build/runtime/libmlprt.a" "$gcov"/*.o || exit 1
-    SIMULATED_CFLAGS="-O0 --coverage -fprofile-update=atomic" tests/check.sh "$build" "$@" >"$build/check.log" 2>&1
-    grep '^FAILED\|^not ok' "$build/check.log"
-    tail -n 1 "$build/check.log"
+    export SIMULATED_CFLAGS="-O0 --coverage -fprofile-update=atomic"
+    tests/check.sh "$build" "$@" >"$build/check.log" 2>&1
+    tests/faults/cuda.sh "$build" all >"$build/faults.log" 2>&1
+    grep -h '^FAILED\|^not ok' "$build/check.log" "$build/faults.log"
+    tail -q -n 1 "$build/check.log" "$build/faults.log"
 }
 
 # Lines "SOURCE LINE COUNT TEXT" of every object.

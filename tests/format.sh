@@ -55,7 +55,7 @@ for form in --format --format=check --format=write; do
 done
 status "--format to a device that is full" 3 bash -c '"$1" --format good.mlp >/dev/full' - "$mlpc"
 printf 'model m{}' >loose.mlp
-status "--format=write to a disk that is full" 3 bash -c "trap '' XFSZ; ulimit -f 0; '$mlpc' --format=write loose.mlp"
+status "--format=write to a disk that is full" 3 full_disk 0 "$mlpc" --format=write loose.mlp
 check "--format=write to a disk that is full leaves the spec" test "$(cat loose.mlp)" = 'model m{}'
 status "--format=write of standard input" 2 "$mlpc" --format=write -
 status "--format=write of standard input too" 2 "$mlpc" --format=write good.mlp -

@@ -539,7 +539,7 @@ check "--tune into no folder: no file" test ! -e none
 status "a folder as plan file" 3 long/program --tune two --seconds 1
 says "a folder as plan file" "cannot read 'two'"
 cp long.plan kept.plan
-status "a disk that is full" 3 bash -c "trap '' XFSZ; ulimit -f 1; long/program --tune long.plan --seconds 1"
+status "a disk that is full" 3 full_disk 1 long/program --tune long.plan --seconds 1
 says "a disk that is full" "cannot write 'long.plan'"
 check "a disk that is full: the old plans stay" cmp long.plan kept.plan
 check "a disk that is full: nothing is left aside" bash -c '[ -z "$(ls -A | grep part-)" ]'

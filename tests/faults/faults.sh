@@ -85,8 +85,8 @@ holds() {
 mkdir "$scratch/disk"
 for size in 1 2 4; do
     echo old | tee "$scratch/disk/net.c" >"$scratch/disk/y.npy"
-    holds "files of at most $size kB" "$scratch/disk" bash -c "trap '' XFSZ; ulimit -f $size; exec \"\$@\"" - \
-        "$build/mlpc" --target=cpu -o "$scratch/disk" "$scratch/given/net.mlp"
+    holds "files of at most $size kB" "$scratch/disk" full_disk $size "$build/mlpc" --target=cpu \
+        -o "$scratch/disk" "$scratch/given/net.mlp"
 done
 if mount -t tmpfs -o size=16k tmpfs "$scratch/disk" 2>/dev/null; then
     echo old >"$scratch/disk/net.c"
