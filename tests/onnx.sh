@@ -129,6 +129,13 @@ done
 status "no array" 1 import --bind=x=$own/REFUSED.tsv $own/vector/model.onnx
 says "no array" "is no array: it is not an npy file"
 status "no model" 2 import
+for option in --name --name= --bind=x --bind==$x --check-with=x= -o; do
+    status "$option" 2 import $own/vector/model.onnx $option
+done
+status "help" 0 import --name --help
+says "help" "^usage: mlpc import"
+status "a value apart" 0 import --name apart --tolerance 1e-5 --check-with=$x=$y $own/vector/model.onnx
+check "a value apart is the name" test -e "$scratch/here/apart.mlp"
 status "two models" 2 import $own/tied/model.onnx $own/layers/model.onnx
 status "an unknown option" 2 import --nonsense $own/tied/model.onnx
 status "a bad name" 2 import --name=9 $own/tied/model.onnx

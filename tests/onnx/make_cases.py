@@ -942,6 +942,293 @@ def all_refused():
     refuse("nested", helper.make_model(deep), "its protobuf cannot be read")
 
 
+# Of their own numbers, so that the cases above keep theirs.
+
+
+def forms():
+    """What the other cases leave: each column a different form of an operator."""
+    own = np.random.RandomState(11)
+
+    def mine(*shape):
+        return own.randn(*shape).astype("f4")
+
+    x, k, big = mine(7, 4), mine(4), np.array([3e38], "f4")
+    nodes, terms, initial = [], [], []
+
+    def given(name, values, kind=None, **fields):
+        if kind:
+            values = TensorProto(name=name, data_type=kind, dims=np.shape(values), **fields)
+        else:
+            values = tensor(name, values)
+        initial.append(values)
+
+    def step(op, inputs, outputs, **attributes):
+        nodes.append(node(op, inputs, outputs, **attributes))
+
+    def term(op, inputs, value, **attributes):
+        terms.append((f"t{len(terms)}", np.asarray(value, np.float64)))
+        nodes.append(node(op, inputs, terms[-1][0], **attributes))
+
+    for name, values in (
+        ("k", k), ("low", np.float32(0)), ("under", np.float32(-0.5)), ("high", np.float32(0.75)),
+        ("three", np.float32(3)), ("six", np.float32(6)), ("minus2", np.float32(-2)), ("half", np.float32(0.5)),
+        ("slope", np.array([0.3], "f4")), ("big", big), ("none", np.array([], np.int64)), ("last", np.array([-1])),
+        ("two_two", np.array([0, 2, 2])), ("two_one", np.array([0, 2, 1])), ("four", np.array([0, 4])),
+        ("first", np.array([0])), ("second", np.array([2])), ("scale", mine(4)), ("shift", mine(4)),
+        ("centre", mine(4)), ("spread", np.abs(mine(4)) + np.float32(0.5)), ("gain", mine(4)), ("parts", np.array([2, 2])),
+        ("third", np.array([1])),
+    ):
+        given(name, values)
+    values = {t.name: numpy_helper.to_array(t).astype(np.float64) for t in initial}
+    # Every list that a tensor may hold its elements in.
+    given("floats", [0] * 4, F32, float_data=[0.5, -1.5, 2, 3])
+    given("doubles", [0] * 4, F64, double_data=[0.25, 1.25, -2, 3])
+    given("longs", [0] * 4, I64, int64_data=[7, -8, 9, 1])
+    given("naturals", [0] * 4, TensorProto.UINT64, uint64_data=[7, 8, 9, 1])
+    given("words", [0] * 4, TensorProto.UINT32, uint64_data=[7, 6, 5, 4])
+    given("bytes", np.array([-1, 2, -3, 127], np.int8))
+    given("shorts", np.array([-1, 2, -300, 32767], np.int16))
+    given("ints", np.array([-1, 2, -300000, 1], np.int32))
+    given("flags", np.array([True, False, True, True]))
+    given("gain16", np.array([0.5, 1, -2, 4], "f2"))
+    given("brain", [0] * 4, BF16, int32_data=[0x3F80, 0x4000, 0xC040, 0x3F00])      # 1, 2, -3, 0.5
+
+    X = x.astype(np.float64)
+    low, high = -0.5, 0.75
+    term("Clip", "x low", np.maximum(X, 0))
+    term("Clip", "x under", np.maximum(X, low))
+    nodes.append(helper.make_node("Clip", ["x", "", "high"], ["topped"]))
+    term("Identity", "topped", np.minimum(X, high))
+    term("Clip", "x", X)
+    step("Abs", "x", "size")
+    step("Add", "size half", "positive")
+    P = np.abs(X) + 0.5
+    term("Pow", "positive minus2", P**-2)
+    term("Pow", "positive half", np.sqrt(P))
+    term("PRelu", "x slope", np.where(X > 0, X, values["slope"] * X))
+    term("HardSigmoid", "x", np.clip(X / 6 + 0.5, 0, 1), alpha=1 / 6)
+    term("Celu", "x", np.maximum(X, 0) + np.minimum(0, np.exp(X) - 1))
+    term("QuickGelu", "x", X * sigmoid(1.702 * X), domain="com.microsoft")
+    K = k.astype(np.float64)
+    term("BiasGelu", "x k", gelu(X + K), domain="com.microsoft")
+    offset, by = [0.5, 1, -1, 2], [2, 0.5, 1, -1]
+    term("Scaler", "x", (X - offset) * by, domain="ai.onnx.ml", offset=map(float, offset), scale=map(float, by))
+    S, T, C, V, G = (values[n] for n in ("scale", "shift", "centre", "spread", "gain"))
+    skip = [helper.make_node("SkipLayerNormalization", ["x", "size", "gain", "shift", "k"], ["sk", "", "", "summed"],
+                             domain="com.microsoft", epsilon=1e-3),
+            helper.make_node("SkipSimplifiedLayerNormalization", ["x", "size", "gain"], ["simple"],
+                             domain="com.microsoft")]
+    nodes.extend(skip)
+    both = X + np.abs(X)
+    term("Identity", "sk", layernorm(both + K, G, T, np.float64(np.float32(1e-3))))
+    term("Identity", "summed", both + K)
+    eps = np.float64(np.float32(1e-12))
+    term("Identity", "simple", both / np.sqrt((both * both).mean(-1, keepdims=True) + eps) * G)
+    term("ReduceL1", "x last", np.abs(X).sum(1, keepdims=True))
+    term("ReduceSum", "x none", X, noop_with_empty_axes=1)
+    term("ReduceSumSquare", "x last", (X * X).sum(1, keepdims=True))
+    term("Max", "k x", np.maximum(X, K))
+    step("Add", "x three", "lifted")
+    step("Clip", "lifted low six", "six_at_most")
+    step("Mul", "x six_at_most", "gated")
+    term("Div", "gated six", X * np.clip(X + 3, 0, 6) / 6)
+    step("HardSigmoid", "x", "hard", alpha=1 / 6)
+    term("Mul", "hard x", X * np.clip(X / 6 + 0.5, 0, 1))
+    step("Mul", "x positive", "pairs")
+    term("ReduceSum", "pairs last", (X * P).sum(1, keepdims=True))
+    step("BatchNormalization", "x scale shift centre spread", "normed")
+    term("Identity", "normed", (X - C) / np.sqrt(V + np.float64(np.float32(1e-5))) * S + T)
+    step("Reshape", "x two_two", "square")
+    step("Slice", "square first third second", "column")
+    step("Add", "square column", "stretched")
+    term("Reshape", "stretched four", (X.reshape(7, 2, 2) + X.reshape(7, 2, 2)[:, :, :1]).reshape(7, 4))
+    step("Split", "x parts", "left right", axis=1)
+    step("Transpose", "square", "kept", perm=[0, 1, 2])
+    term("Flatten", "kept", X, axis=-2)
+    term("Sum", "left right", X[:, :2] + X[:, 2:])
+    # Constants of every type, whose casts are computed; none becomes large beside the others.
+    for name, numbers, scale in (
+        ("doubles", [0.25, 1.25, -2, 3], 0), ("longs", [7, -8, 9, 1], -2), ("naturals", [7, 8, 9, 1], -2),
+        ("words", [7, 6, 5, 4], -2), ("bytes", [-1, 2, -3, 127], -6), ("shorts", [-1, 2, -300, 32767], -14),
+        ("ints", [-1, 2, -300000, 1], -18), ("flags", [1, 0, 1, 1], 0), ("brain", [1, 2, -3, 0.5], 0),
+        ("gain16", [0.5, 1, -2, 4], 0),
+    ):
+        given(f"{name}_scale", np.float32(2.0**scale))
+        step("Cast", name, f"{name}_f", to=F32)
+        step("Mul", f"{name}_f {name}_scale", f"{name}_s")
+        term("Mul", f"x {name}_s", X * np.array(numbers) * 2.0**scale)
+    term("Mul", "x floats", X * np.array([0.5, -1.5, 2, 3]))
+    step("Cast", "longs", "truth", to=TensorProto.BOOL)
+    step("Cast", "truth", "ones", to=F32)
+    step("Cast", "floats", "floats_f", to=F32)
+    step("Add", "brain brain", "twice")
+    step("Cast", "twice", "twice_f", to=F32)
+    step("Mul", "ones floats_f", "product")
+    step("Add", "product twice_f", "whole")
+    term("Add", "x whole", X + np.array([0.5 + 2, -1.5 + 4, 2 - 6, 3 + 1]))
+    nodes.append(helper.make_node("LayerNormalization", ["x", "gain16"], ["ln16"]))
+    term("Identity", "ln16", layernorm(X, np.array([0.5, 1, -2, 4]), 0))
+    step("Concat", " ".join(name for name, _ in terms), "y", axis=1)
+    y = np.concatenate([np.broadcast_to(value, (7, value.shape[1])) for _, value in terms], 1)
+    made = model(nodes, [port("x", ["n", 4])], [port("y", ["n", y.shape[1]])], initial, domains=["com.microsoft",
+                                                                                          "ai.onnx.ml"])
+    accept(
+        "forms",
+        made,
+        {"x": x},
+        {"y": y},
+        options="--tolerance=1e-6",
+        words=["hardswish(x)", "hardsigmoid(x)", "relu(x)", "leaky_relu(x, 0.3", "dot(", "sqrt("],
+    )
+
+
+def all_at_once():
+    """Every operator that is refused is told of: a model of nothing else, and one with wrong tensors and names."""
+    own = np.random.RandomState(12)
+    nodes, reasons, outputs = [], [], []
+    initial = [
+        tensor("w", own.randn(6, 4).astype("f4")), tensor("w3", np.ones((2, 6, 4), "f4")), tensor("c5", np.ones(5, "f4")),
+        tensor("c6", np.ones(6, "f4")), tensor("pair", np.ones(2, "f4")), tensor("nan", np.float32(np.nan)),
+        tensor("huge", np.float32(1e30)), ints("i0", 0), ints("i1", 1), ints("i2", 2), ints("i5", 5), ints("i7", 7),
+        ints("i9", 9), ints("i6", 6), ints("i11", 1, 1), ints("i12", 1, 2), ints("i33", 3, 3), ints("i222", 2, 2, 2),
+        ints("copied", 0, 6, 0), ints("split", 0, 2, 3), ints("nine", *[1] * 9), ints("less", -2, 6),
+        ints("seven_more", *range(1, 8)), tensor("f64", np.ones(6)),
+    ]
+
+    def bad(reason, op, inputs, outputs_of=None, **attributes):
+        names = [name if name != "-" else "" for name in inputs.split()]
+        out = outputs_of or [f"y{len(outputs)}"]
+        nodes.append(helper.make_node(op, names, out, **attributes))
+        reasons.append(reason)
+        outputs.append(next((o for o in out if o), None))
+        return nodes[-1]
+
+    microsoft = {"domain": "com.microsoft"}
+    nodes += [node("Reshape", "x split", "x3"), node("ReduceSum", "x i1", "sum"), node("Greater", "x c6", "above")]
+    bad("its inputs are not of one shape and type", "Where", "above x sum")
+    bad("its condition is a constant", "Where", "c6 x x")
+    bad("[6] and [5] columns do not fit to each other", "Max", "x c5")
+    bad("its bounds are no numbers", "Clip", "x nan")
+    bad("its input 'c6' is not a constant number", "Clip", "x c6")
+    bad("its input 'c6' is not a constant number", "Pow", "x c6")
+    bad("its slope is wider than its input", "PRelu", "sum c6")
+    bad("its slope is not a constant", "PRelu", "x x")
+    bad("[6] and [5] columns do not fit to each other", "PRelu", "x c5")
+    bad("no such function with its alpha", "Celu", "x", alpha=-1.0)
+    bad("it has the unknown approximation 'what'", "Gelu", "x", approximate="what")
+    bad("do not fit to each other", "BiasGelu", "x c5", **microsoft)
+    bad("it has no offset or no scale", "Scaler", "x", domain="ai.onnx.ml")
+    bad("[6] and [5] columns", "Scaler", "x", domain="ai.onnx.ml", offset=[1.0] * 5, scale=[1.0])
+    bad("[6] and [5] columns", "Scaler", "x", domain="ai.onnx.ml", offset=[1.0], scale=[1.0] * 5)
+    again = bad("its attribute 'alpha' stands twice", "Elu", "x", alpha=2.0)
+    again.attribute.extend([again.attribute[0]])
+    of_function = bad("its attribute 'alpha' is that of a function", "Elu", "x", alpha=2.0)
+    of_function.attribute[0].ref_attr_name = "p"
+    bad("it has no axis 7", "Softmax", "x", axis=7)
+    bad("it has no axis 7", "ReduceSum", "x i7")
+    bad("its axes are not constant whole numbers", "ReduceSum", "x c6")
+    bad("it is over a part of a row of [2, 3] columns", "ReduceMean", "x3", axes=[1])
+    bad("its scale is of int64", "LayerNormalization", "x i1")
+    bad("its scale is of float64", "LayerNormalization", "x f64")
+    bad("'c5' of shape [5] does not fit to [6] columns", "LayerNormalization", "x c5")
+    bad("its scale is not a constant", "LayerNormalization", "x x")
+    bad("its input 1 is left out", "LayerNormalization", "x - c6")
+    bad("it has no axis 7", "LayerNormalization", "x c6", axis=7)
+    bad("from axis 2 on", "LayerNormalization", "x3 c6")
+    bad("its inputs are constants", "SkipLayerNormalization", "c6 c6 x", **microsoft)
+    bad("do not fit to each other", "SkipLayerNormalization", "x c5 c6", **microsoft)
+    bad("do not fit to each other", "SkipLayerNormalization", "x x c6 c6 c5", **microsoft)
+    bad("its mean or deviation is used", "SkipLayerNormalization", "x x c6", ["y_", "mean"],
+        **microsoft)
+    outputs[-1] = "mean"
+    bad("it is over a part of a row", "SkipLayerNormalization", "x3 x3 c6", **microsoft)
+    bad("it is in training mode", "BatchNormalization", "x c6 c6 c6 c6", training_mode=1)
+    bad("its mean has not one float for each channel", "BatchNormalization", "x c6 c6 c5 c6")
+    bad("its variance is not a constant", "BatchNormalization", "x c6 c6 c6 x")
+    bad("its shape has more than 8 dimensions", "Reshape", "x nine")
+    bad("its shape is not a constant", "Reshape", "x x")
+    bad("it copies a dimension that is not there", "Reshape", "x copied")
+    bad("it has no axis 9", "Flatten", "x", axis=9)
+    bad("axis 0 does not keep the rows apart", "Flatten", "x", axis=0)
+    bad("axis 1 is not 1", "Squeeze", "x i1")
+    bad("it would remove the rows", "Squeeze", "sum i0")
+    bad("it names axis 1 twice", "Squeeze", "sum i11")
+    bad("it has no axis 7", "Squeeze", "x i7")
+    bad("it puts a dimension in front of the rows", "Unsqueeze", "x i0")
+    bad("its result has more than 8 dimensions", "Unsqueeze", "x seven_more")
+    bad("its axes are not constant whole numbers", "Unsqueeze", "x c6")
+    bad("its perm has not one entry for each dimension", "Transpose", "x", perm=[0, 2, 1])
+    bad("its perm is no order of the dimensions", "Transpose", "x", perm=[0, 0])
+    bad("it leaves no columns", "Slice", "x i5 i2 i1")
+    bad("its step is 0", "Slice", "x i0 i5 i1 i0")
+    bad("it has no axis 7", "Slice", "x i0 i5 i7")
+    bad("its starts, ends, axes and steps are not equally many", "Slice", "x i0 i12 i1")
+    bad("its starts are not constant whole numbers", "Slice", "x c6 i5 i1")
+    bad("it has not as many outputs as parts", "Split", "x i33", axis=1)
+    bad("its parts are not the whole", "Split", "x i12", ["y_a", "y_b"], axis=1)
+    bad("it has no axis 7", "Split", "x i33", axis=7)
+    bad("its indices are no constant whole numbers", "Gather", "x c6", axis=1)
+    bad("it picks column 9 of 6", "Gather", "x i9", axis=1)
+    bad("it has no axis 7", "Gather", "x i0", axis=7)
+    bad("its parts do not fit to each other", "Concat", "x x3", axis=1)
+    bad("it has no axis 7", "Concat", "x x", axis=7)
+    bad("'w3' of shape [2, 6, 4] is no matrix", "MatMul", "x w3")
+    bad("no vector for each row", "MatMul", "x3 w")
+    bad("its factors are no matrices", "Gemm", "x3 w")
+    bad("its second factor is not a constant", "Gemm", "x x")
+    bad("it has 2 inputs", "Relu", "x x")
+    bad("its input 1 is left out", "Sum", "x -")
+    bad("its input is not a constant", "Expand", "x i6")
+    bad("it computes with the number inf", "Elu", "x", alpha=float("inf"))
+    # Of constants.
+    bad("it has not one value", "Constant", "")
+    bad("more than 8 dimensions", "ConstantOfShape", "nine")
+    bad("its value is not one number", "ConstantOfShape", "i6", value=tensor("", np.ones(2, "f4")))
+    bad("its shape is none", "Reshape", "c6 less")
+    bad("more than 8 dimensions", "Reshape", "c6 nine")
+    bad("more than 8 dimensions", "Expand", "c6 nine")
+    bad("it turns numbers into what is none", "Cast", "c6", to=TensorProto.STRING)
+    bad("its whole numbers are too large", "Cast", "huge", to=I64)
+    bad("it combines f32 with int64", "Add", "c6 i6")
+    bad("are no whole numbers, or of too many dimensions", "Gather", "c6 c6")
+    bad("it has no axis 7", "Concat", "c6 c6", axis=7)
+    bad("it has no axis 7", "Split", "c6 i6", axis=7)
+    bad("it has no axis 7", "Squeeze", "c6 i7")
+    bad("its starts are not constant whole numbers", "Slice", "c6 c6 i5")
+    bad("it has no axis 7", "Slice", "c6 i0 i5 i7")
+    # Tensors.
+    unknown = TensorProto(data_type=TensorProto.COMPLEX64, dims=[1], float_data=[1, 2])
+    nine = TensorProto(data_type=F32, dims=[1] * 9, float_data=[1])
+    part = TensorProto(data_type=F32, dims=[1], float_data=[1])
+    part.segment.begin = 0
+    twice = TensorProto(data_type=F32, dims=[1], float_data=[1], raw_data=b"1234")
+    apart = TensorProto(data_type=F32, dims=[1], float_data=[1], data_location=TensorProto.EXTERNAL)
+    short = TensorProto(data_type=F64, dims=[2], double_data=[1])
+    for reason, value in (
+        ("has a type of numbers that mlpc does not know", unknown), ("has more than 8 dimensions", nine),
+        ("is one of several segments", part), ("has its data in two places", twice),
+        ("has its data in two places", apart), ("holds another number of elements than its shape says", short),
+    ):
+        bad(reason, "Constant", "", value=value)
+        bad(reason, "ConstantOfShape", "i6", value=value)
+    made = model(nodes, [port("x", ["n", 6])], [port(o, None) for o in outputs], initial,
+                 domains=["com.microsoft", "ai.onnx.ml"])
+    refuse("all_at_once", made, *dict.fromkeys(reasons))
+
+    x = port("x", ["n", 6])
+    made = model([node("Relu", "x", "y")], [x, x], [port("y", None), port("nowhere", None)],
+                 [tensor("w", np.ones(2, "f4")), tensor("w", np.ones(2, "f4"))])
+    made.opset_import.extend([helper.make_opsetid("ai.onnx", 17)])
+    made.graph.sparse_initializer.extend([onnx.SparseTensorProto(values=tensor("few", np.ones(1, "f4")),
+                                                                 indices=ints("", 0), dims=[9])])
+    refuse("all_twice", made, "imports ONNX's operators twice", "two initializers have the name 'w'",
+           "the initializer 'few' is sparse", "two inputs have the name 'x'", "nothing gives the output 'nowhere'")
+    refuse("no_outputs", model([node("Relu", "x", "y")], [x], []), "it has no outputs")
+    made = model([node("Relu", "x", "y")], [x], [port("y", None)])
+    del made.opset_import[:]
+    refuse("no_version", made, "does not say which version of ONNX's operators it uses")
+
+
 def main():
     shutil.rmtree(FOLDER, ignore_errors=True)
     os.makedirs(os.path.join(FOLDER, "refused"))
@@ -963,6 +1250,8 @@ def main():
     ):
         case()
     all_refused()
+    forms()
+    all_at_once()
     with open(os.path.join(FOLDER, "ACCEPTED.tsv"), "w") as file:
         file.write("# folder, options, and texts that the spec has, with | between\n")
         file.writelines("\t".join(row) + "\n" for row in accepted)
