@@ -162,7 +162,8 @@ static __attribute__((destructor)) void end(void)
     close(file);
 }
 
-/* gcov's, which a program that was compiled for it writes at its end: nothing from there on is the program's own. */
+/* gcov's, which a program that was compiled for it writes in a destructor: nothing from there on is the program's own,
+ * and neither is the name. */
 static int is_profile(const char *path)
 {
     const char *end = strrchr(path, '.');
@@ -267,8 +268,11 @@ int open(const char *path, int flags, ...)
     va_start(rest, flags);
     mode_t mode = flags & O_CREAT ? va_arg(rest, mode_t) : 0;
     va_end(rest);
-    if (is_profile(path))
+    if (is_profile(path)) {
+        given_back((void *)(uintptr_t)path);
+        end();
         kind = NULL;
+    }
     return fails("open", EMFILE) ? -1 : real(path, flags, mode);
 }
 
