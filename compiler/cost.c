@@ -5,10 +5,10 @@ struct met {
     bool *values, *params;
 };
 
-static struct met met_nothing(const struct plan *plan)
+static struct met met_nothing(const struct plan *plan, struct arena *scratch)
 {
-    return (struct met){ARENA_ARRAY(plan->arena, bool, plan->values.count),
-                        ARENA_ARRAY(plan->arena, bool, plan->params.count)};
+    return (struct met){ARENA_ARRAY(scratch, bool, plan->values.count),
+                        ARENA_ARRAY(scratch, bool, plan->params.count)};
 }
 
 static bool first_time(bool *met)
@@ -97,10 +97,12 @@ static void add_values(const struct plan *plan, const struct step *step, struct 
 struct cost cost_of_step(const struct plan *plan, const struct step *step)
 {
     struct cost cost = {0};
-    struct met met = met_nothing(plan);
+    struct arena *scratch = arena_new();
+    struct met met = met_nothing(plan, scratch);
     add_operations(plan, step, &cost);
     add_weights(plan, step, &met, &cost);
     add_values(plan, step, &met, &cost);
+    arena_free(scratch);
     return cost;
 }
 
@@ -117,7 +119,8 @@ static bool is_read(const struct plan *plan, const struct met *met, int buffer)
 struct cost cost_of_network(const struct plan *plan)
 {
     struct cost cost = {0}, between = {0};
-    struct met met = met_nothing(plan);
+    struct arena *scratch = arena_new();
+    struct met met = met_nothing(plan, scratch);
     for (size_t i = 0; i < plan->steps.count; i++) {
         const struct step *step = &plan->steps.at[i];
         add_operations(plan, step, &cost);
@@ -130,6 +133,7 @@ struct cost cost_of_network(const struct plan *plan)
     }
     for (size_t i = 0; i < plan->outputs.count; i++)
         cost.out += row_bytes(&plan->values.at[plan->outputs.at[i].value]);
+    arena_free(scratch);
     return cost;
 }
 

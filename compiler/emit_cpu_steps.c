@@ -12,6 +12,7 @@
 #include "emit.h"
 #include "emit_cpu.h"
 #include "emit_map.h"
+#include "hash.h"
 
 static const char *dtype_c[] = {[DTYPE_F32] = "float", [DTYPE_F16] = "mlp_f16", [DTYPE_BF16] = "mlp_bf16"};
 
@@ -440,11 +441,13 @@ static const char **emit_epilogues(struct emitter *e, const struct plan *plan)
     const size_t count = plan->steps.count;
     const char **texts = ARENA_ARRAY(e->arena, const char *, count);
     const char **names = ARENA_ARRAY(e->arena, const char *, count);
+    uint64_t *hashes = ARENA_ARRAY(e->arena, uint64_t, count);
     for (size_t i = 0; i < count; i++) {
         const struct step *step = &plan->steps.at[i];
         texts[i] = epilogue_text(plan, step, e->arena);
+        hashes[i] = texts[i] ? hash_text(HASH_START, texts[i]) : 0;
         for (size_t j = 0; texts[i] && j < i && !names[i]; j++) {
-            if (texts[j] && !strcmp(texts[i], texts[j]))
+            if (texts[j] && hashes[i] == hashes[j] && !strcmp(texts[i], texts[j]))
                 names[i] = names[j];
         }
         if (!texts[i] || names[i])

@@ -81,7 +81,8 @@ static void each_source(const struct kernel *k, enum operand_kind kind, bool at_
                         void (*visit)(const struct kernel *, struct operand))
 {
     size_t count = kind == OPERAND_VALUE ? k->plan->values.count : k->plan->params.count;
-    bool *seen = ARENA_ARRAY(k->e->arena, bool, count + 1);
+    struct arena *scratch = arena_new();
+    bool *seen = ARENA_ARRAY(scratch, bool, count + 1);
     for (size_t i = at_end ? k->step->tape.count - 1 : 0; i < k->step->tape.count; i++) {
         const struct tape_op *op = &k->step->tape.at[i];
         int split = element_operands(k, op);
@@ -92,6 +93,7 @@ static void each_source(const struct kernel *k, enum operand_kind kind, bool at_
             }
         }
     }
+    arena_free(scratch);
 }
 
 /* ---- Vectors ---- */

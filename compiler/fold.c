@@ -2,9 +2,18 @@
 
 #include "rewrite.h"
 
+/* Weights are evaluated by a walk over their expression, whose depth is what stands on the stack: far more than
+ * anyone folds on purpose, far less than a stack holds. */
+enum { DEPTH_MAX = 64 };
+
 static struct param *combine(struct graph *graph, enum param_kind kind, struct param *a, struct param *b)
 {
     return graph_param(graph, kind, a->rows, a->cols, (struct param *[]){a, b}, 2);
+}
+
+bool fold_is_full(const struct node *linear)
+{
+    return linear->param[0]->depth >= DEPTH_MAX;
 }
 
 /* linear, then affine: scale the product's rows. */
@@ -60,10 +69,10 @@ struct graph *fold_batchnorm(const struct graph *graph)
     for (int i = 0; (size_t)i < graph->nodes.count; i++) {
         const struct node *node = graph_node(graph, i);
         int operand = node->in_count ? node->in[0] : -1;
-        enum op before = operand < 0 ? OP_INPUT : graph_node(rewrite.to, rewrite.map[operand])->op;
-        if (node->op == OP_AFFINE && before == OP_LINEAR && rewrite.uses[operand] == 1)
+        const struct node *before = operand < 0 ? NULL : graph_node(rewrite.to, rewrite.map[operand]);
+        if (node->op == OP_AFFINE && before->op == OP_LINEAR && rewrite.uses[operand] == 1 && !fold_is_full(before))
             fold_behind(&rewrite, i);
-        else if (node->op == OP_LINEAR && before == OP_AFFINE && products_only[operand])
+        else if (node->op == OP_LINEAR && before->op == OP_AFFINE && products_only[operand])
             fold_before(&rewrite, i);
         else
             rewrite_copy(&rewrite, i);

@@ -7,4 +7,7 @@
 
 struct graph *fold_batchnorm(const struct graph *graph);
 
+/* Whether so many batchnorms are in a product's weights that the next one stays a step. */
+bool fold_is_full(const struct node *linear);
+
 #endif

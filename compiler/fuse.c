@@ -8,7 +8,6 @@ struct fuser {
     const struct graph *graph;
     enum target target;
     struct fusion *fusion;
-    int *reader_start, *readers;    /* readers of node i: readers[reader_start[i] .. reader_start[i + 1] - 1] */
     bool *output;                   /* nodes that are outputs */
     int *inside;                    /* per node: how many of its uses lie in the group being grown */
     VEC(int) members;               /* of the group being grown */
@@ -27,20 +26,21 @@ static enum op_kind kind_of(const struct fuser *fuser, int index)
 static void list_readers(struct fuser *fuser)
 {
     const struct graph *graph = fuser->graph;
+    struct fusion *fusion = fuser->fusion;
     size_t count = graph->nodes.count, total = 0;
-    fuser->reader_start = ARENA_ARRAY(graph->arena, int, count + 2);
+    fusion->reader_start = ARENA_ARRAY(graph->arena, int, count + 2);
     for (size_t i = 0; i < count; i++) {
         const struct node *node = &graph->nodes.at[i];
         for (int j = 0; alive(fuser, (int)i) && j < node->in_count; j++, total++)
-            fuser->reader_start[node->in[j] + 2]++;
+            fusion->reader_start[node->in[j] + 2]++;
     }
     for (size_t i = 1; i < count + 2; i++)
-        fuser->reader_start[i] += fuser->reader_start[i - 1];
-    fuser->readers = ARENA_ARRAY(graph->arena, int, total);
+        fusion->reader_start[i] += fusion->reader_start[i - 1];
+    fusion->readers = ARENA_ARRAY(graph->arena, int, total);
     for (size_t i = 0; i < count; i++) {
         const struct node *node = &graph->nodes.at[i];
         for (int j = 0; alive(fuser, (int)i) && j < node->in_count; j++)
-            fuser->readers[fuser->reader_start[node->in[j] + 1]++] = (int)i;
+            fusion->readers[fusion->reader_start[node->in[j] + 1]++] = (int)i;
     }
 }
 
@@ -131,13 +131,14 @@ static bool joins_epilogue(const struct fuser *fuser, int index, int linear)
 /* The earliest node that reads a member and may join; -1 if there is none. */
 static int next_to_join(const struct fuser *fuser, int linear)
 {
+    const struct fusion *fusion = fuser->fusion;
     int best = -1;
     for (size_t i = 0; i < fuser->members.count; i++) {
         int member = fuser->members.at[i];
-        if (fuser->inside[member] == fuser->fusion->uses[member])
+        if (fuser->inside[member] == fusion->uses[member])
             continue;
-        for (int j = fuser->reader_start[member]; j < fuser->reader_start[member + 1]; j++) {
-            int reader = fuser->readers[j];
+        for (int j = fusion->reader_start[member]; j < fusion->reader_start[member + 1]; j++) {
+            int reader = fusion->readers[j];
             if ((best < 0 || reader < best) && joins_epilogue(fuser, reader, linear))
                 best = reader;
         }
@@ -172,9 +173,10 @@ static void grow_behind(struct fuser *fuser, int linear)
 /* GPU: the only reader of `index`, if it is not an output; else -1. */
 static int only_reader(const struct fuser *fuser, int index)
 {
-    if (fuser->fusion->uses[index] != 1 || fuser->output[index])
+    const struct fusion *fusion = fuser->fusion;
+    if (fusion->uses[index] != 1 || fuser->output[index])
         return -1;
-    return fuser->readers[fuser->reader_start[index]];
+    return fusion->readers[fusion->reader_start[index]];
 }
 
 /* GPU: the tensor that `index` adds to `product`, if cuBLASLt can take it as C; else -1. */

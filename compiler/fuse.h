@@ -24,6 +24,8 @@ struct fusion {
     VEC(struct group) groups;       /* in an order in which they can run */
     int *group_of;                  /* node -> group, or -1 */
     int *uses;                      /* as graph_uses */
+    int *reader_start, *readers;    /* live readers of node i, ascending, one for each operand that i is:
+                                       readers[reader_start[i] .. reader_start[i + 1] - 1] */
     enum dtype between;             /* the type of values between steps */
     enum dtype *stored;             /* the type that a node's value should have where it is stored */
 };

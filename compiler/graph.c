@@ -134,6 +134,8 @@ struct param *graph_param(struct graph *graph, enum param_kind kind, int64_t row
         param->of = ARENA_ARRAY(graph->arena, struct param *, (size_t)of_count);
         memcpy(param->of, of, (size_t)of_count * sizeof *of);
     }
+    for (int i = 0; i < of_count; i++)
+        param->depth = of[i]->depth < param->depth ? param->depth : of[i]->depth + 1;
     return param;
 }
 

@@ -70,6 +70,7 @@ struct param {
     int64_t rows, cols;
     struct param **of;
     int of_count;
+    int depth;                      /* of the expression: 0 where there are no operands */
     double eps;                     /* PARAM_BN_SCALE, PARAM_BN_SHIFT */
     struct span span;               /* the call that asks for it; of a source, the place that asks first */
     /* PARAM_SOURCE */

@@ -49,8 +49,8 @@ static void eval_batchnorm_shift(struct arena *scratch, const struct weights *we
 static void eval_scaled(struct arena *scratch, const struct weights *weights, const struct param *param, int64_t row,
                         int64_t rows, double *to)
 {
-    const double *scale = vector(scratch, weights, param, 1);
     param_eval(weights, param->of[0], row, rows, to);
+    const double *scale = vector(scratch, weights, param, 1);
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t c = 0; c < param->cols; c++)
             *to++ *= param->kind == PARAM_SCALE_ROWS ? scale[row + r] : scale[c];
@@ -82,8 +82,8 @@ static void eval_matvec(struct arena *scratch, const struct weights *weights, co
 static void eval_pair(struct arena *scratch, const struct weights *weights, const struct param *param, int64_t row,
                       int64_t rows, double *to)
 {
-    const double *second = operand(scratch, weights, param, 1, row, rows);
     param_eval(weights, param->of[0], row, rows, to);
+    const double *second = operand(scratch, weights, param, 1, row, rows);
     for (int64_t i = 0; i < rows * param->cols; i++)
         to[i] = param->kind == PARAM_ADD ? to[i] + second[i] : to[i] * second[i];
 }

@@ -32,7 +32,7 @@ static bool is_vector(const struct tensor *tensor, int64_t size)
 
 /* ---- Tensors that are not there ---- */
 
-enum { LISTED_MAX = 4, SUGGESTIONS_MAX = 20 };
+enum { SUGGESTIONS_MAX = 20 };
 
 struct absent {
     const struct param *source;
@@ -77,15 +77,12 @@ static void sort_by_role(struct absent *absent, size_t count)
     }
 }
 
-/* "'a', 'b' and 7 more" */
 static const char *list_text(struct arena *arena, const struct absent *absent, size_t count)
 {
-    size_t shown = count <= LISTED_MAX ? count : LISTED_MAX;
-    const char *text = quote(arena, absent[0].source->tensor);
-    for (size_t i = 1; i < shown; i++)
-        text = arena_format(arena, "%s%s%s", text, i + 1 < count ? ", " : " and ",
-                            quote(arena, absent[i].source->tensor));
-    return shown < count ? arena_format(arena, "%s and %zu more", text, count - shown) : text;
+    const char **names = ARENA_ARRAY(arena, const char *, count);
+    for (size_t i = 0; i < count; i++)
+        names[i] = absent[i].source->tensor;
+    return quote_list(arena, names, count);
 }
 
 /* What to say behind the error, and what would mend it: `instead` at the place of the name, or `behind` it. */

@@ -37,6 +37,7 @@ static const char *const largest[] = {
 struct parts {
     struct arena *arena;
     VEC(const struct param *) sources;
+    VEC(const char *) names;
 };
 
 static void collect_parts(struct parts *parts, const struct param *param)
@@ -50,14 +51,7 @@ static void collect_parts(struct parts *parts, const struct param *param)
             return;
     }
     VEC_PUSH(parts->arena, &parts->sources, param);
-}
-
-static const char *parts_text(struct arena *arena, const struct parts *parts)
-{
-    const char *text = "";
-    for (size_t i = 0; i < parts->sources.count; i++)
-        text = arena_format(arena, "%s%s%s", text, i ? ", " : "", quote(arena, parts->sources.at[i]->tensor));
-    return text;
+    VEC_PUSH(parts->arena, &parts->names, param->tensor);
 }
 
 static void report_overflow(struct packer *packer, const struct param *param, int64_t overflows)
@@ -69,7 +63,7 @@ static void report_overflow(struct packer *packer, const struct param *param, in
     diag_error(packer->diags, DIAG_TENSOR_OVERFLOW, parts.sources.at[0]->span,
                "%" PRId64 " of the %" PRId64 " values %s %s become infinite in %s, whose largest number is %s",
                overflows, param->rows * param->cols, param->kind == PARAM_SOURCE ? "of" : "computed from",
-               parts_text(packer->arena, &parts), dtype_text(dtype), largest[dtype]);
+               quote_list(packer->arena, parts.names.at, parts.names.count), dtype_text(dtype), largest[dtype]);
     site_notes(packer->diags, parts.sources.at[0]->site);
 }
 

@@ -7,8 +7,6 @@
 #include "tensor_read.h"
 #include "weights.h"
 
-enum { LISTED_MAX = 4 };
-
 struct reading {
     const struct weights *weights;
     const struct param **readers;   /* by tensor of the file: who reads it first, or NULL */
@@ -65,35 +63,20 @@ static void warn_partial(struct reading *reading, size_t i)
     site_notes(reading->diags, reader->site);
 }
 
-/* "'a', 'b' and 7 more" */
-static const char *list_text(const struct reading *reading, size_t count)
-{
-    struct arena *arena = reading->weights->arena;
-    const char *text = "";
-    for (size_t i = 0, listed = 0; i < reading->weights->file.count && listed < LISTED_MAX; i++) {
-        if (!is_unread(reading, i))
-            continue;
-        const char *between = !listed ? "" : listed + 1 < count ? ", " : " and ";
-        text = arena_format(arena, "%s%s%s", text, between, quote(arena, reading->weights->file.tensors[i].name));
-        listed++;
-    }
-    return count > LISTED_MAX ? arena_format(arena, "%s and %zu more", text, count - LISTED_MAX) : text;
-}
-
 void weights_unread(const struct weights *weights, const struct graph *graph, struct diags *diags)
 {
     struct reading reading = {weights, ARENA_ARRAY(weights->arena, const struct param *, weights->file.count + 1),
                               diags};
-    size_t count = 0;
+    VEC(const char *) names = {0};
     find_readers(&reading, graph);
     for (size_t i = 0; i < weights->file.count; i++) {
         if (!is_unread(&reading, i))
             continue;
-        count++;
+        VEC_PUSH(weights->arena, &names, weights->file.tensors[i].name);
         if (diag_warns(diags, DIAG_PARTIAL_LAYER))
             warn_partial(&reading, i);
     }
-    if (count && diag_warns(diags, DIAG_UNUSED_TENSOR))
+    if (names.count && diag_warns(diags, DIAG_UNUSED_TENSOR))
         diag_warning(diags, DIAG_UNUSED_TENSOR, graph->weights_span, "nothing reads %s of '%s'",
-                     list_text(&reading, count), weights->path);
+                     quote_list(weights->arena, names.at, names.count), weights->path);
 }

@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 
+#include "fold.h"
 #include "label.h"
 #include "quote.h"
 #include "utf8.h"
@@ -79,13 +80,10 @@ struct readers {
 static struct readers readers_of(const struct why *why, int node)
 {
     struct readers readers = {0};
-    for (int i = node + 1; (size_t)i < why->graph->nodes.count; i++) {
-        const struct node *reader = node_at(why, i);
-        bool reads = false;
-        for (int j = 0; why->fusion->uses[i] && j < reader->in_count; j++)
-            reads |= reader->in[j] == node;
-        if (reads)
-            VEC_PUSH(why->arena, &readers.nodes, i);
+    const struct fusion *fusion = why->fusion;
+    for (int i = fusion->reader_start[node]; i < fusion->reader_start[node + 1]; i++) {
+        if (!readers.nodes.count || fusion->readers[i] != readers.nodes.at[readers.nodes.count - 1])
+            VEC_PUSH(why->arena, &readers.nodes, fusion->readers[i]);
     }
     for (size_t i = 0; i < why->graph->outputs.count; i++) {
         const struct port *port = &why->graph->outputs.at[i];
@@ -320,6 +318,9 @@ static const char *not_folded(const struct why *why, int index)
     const struct node *affine = node_at(why, index), *before = node_at(why, affine->in[0]);
     struct readers readers = readers_of(why, index);
     const char *first = "no product stands before it";
+    if (before->op == OP_LINEAR && fold_is_full(before))
+        return arena_format(why->arena, "the product before it (%s) has all that it can hold",
+                            why_place(why, before->span));
     if (before->op == OP_LINEAR)
         first = arena_format(why->arena, "the product before it (%s) has other readers", why_place(why, before->span));
     for (size_t i = 0; i < readers.nodes.count; i++) {

@@ -128,6 +128,21 @@ for file in /dev/zero fifo .; do
 done
 [ -n "${SANITIZE:-}" ] ||
     status "a spec without end" 3 bash -c 'ulimit -v 2000000; exec timeout 60 "$@"' - "$mlpc" --check /dev/zero
+# What every turn adds does not grow with the turns before.
+# long NAME STATEMENTS
+long() {
+    printf 'model long {\n    input x: f32[4];\n    h = linear(x, 4, "first");\n    repeat i in 0..2000 {\n        %s\n' "$2"
+    printf '    }\n    output y = h;\n}\n'
+} >"$1.mlp"
+long normed 'h = batchnorm(h, "n{i}");'
+long gated 'h = h + linear(silu(linear(h, 4, "a{i}")) * linear(h, 4, "b{i}"), 4, "c{i}");'
+[ -n "${SANITIZE:-}" ] && room=unlimited || room=200000
+for name in normed gated; do
+    for option in --target=cpu --target=cuda --explain; do
+        status "2000 turns, $name, $option" 0 bash -c "ulimit -v $room; exec \"\$@\"" - timeout 20 \
+            "$mlpc" --random-weights=1 $option -o out $name.mlp
+    done
+done
 
 # ---- Outputs in the place of inputs, and places that are none ----
 cp w keep

@@ -615,7 +615,7 @@ static void test_overflow_names_parts(void **state)
     packing_add(&stacked, combine(PARAM_STACK_ROWS, 4, 1, gate, up), DTYPE_F16, DTYPE_F16);
     expect_overflow(&stacked, weights, "1 of the 2 values of 'up' become infinite in f16");
     packing_add(&folded, combine(PARAM_SCALE_ROWS, 2, 1, gate, vector("s", 2, ROLE_NORM_WEIGHT)), DTYPE_F16, DTYPE_F16);
-    expect_overflow(&folded, weights, "2 of the 2 values computed from 'gate', 's' become infinite in f16");
+    expect_overflow(&folded, weights, "2 of the 2 values computed from 'gate' and 's' become infinite in f16");
     weights_close(weights);
 }
 
