@@ -306,12 +306,12 @@ says "nothing to embed" 'bare.mlp:[0-9]*:[0-9]*: error: there are no weights to 
 check "a library with its weights in it" bash -c '"$1" --lib --target=cpu --cpu=native -o embedded digits.mlp &&
     [ "$(ls embedded)" = "digits.h
 libdigits.a" ]' - "$mlpc"
-check "a library with its weights beside it" bash -c '"$1" --lib --target=cpu --cpu=native --weights=external -o beside digits.mlp &&
-    [ -s beside/digits.weights ]' - "$mlpc"
+check "a library with its weights beside it" bash -c '
+    "$1" --lib --target=cpu --cpu=native --weights=external -o beside digits.mlp && [ -s beside/digits.weights ]' - "$mlpc"
 status "a build for a debugger" 0 env CC="gcc -O0 -g -Wall -Wextra" "$mlpc" --exe --target=cpu -o slow small.mlp
 check "a build for a debugger: no warnings" test -z "$(cat "$scratch/said")"
 check "CC's own options win" \
-    bash -c 'CC="${CC:-gcc} -O0 -Werror=unknown-pragmas" "$1" --exe --target=cpu --cpu=native -o slow small.mlp' - "$mlpc"
+    env CC="${CC:-gcc} -O0 -Werror=unknown-pragmas" "$mlpc" $small -o slow small.mlp
 check "a compiler behind another program" env CC="env LC_ALL=C ${CC:-gcc}" "$mlpc" $small -o slow small.mlp
 # Standard output that cannot be written.
 for what in --explain --dot --memory --dump=ast --format; do

@@ -131,7 +131,8 @@ done
 # What every turn adds does not grow with the turns before.
 # long NAME STATEMENTS
 long() {
-    printf 'model long {\n    input x: f32[4];\n    h = linear(x, 4, "first");\n    repeat i in 0..2000 {\n        %s\n' "$2"
+    printf 'model long {\n    input x: f32[4];\n    h = linear(x, 4, "first");\n'
+    printf '    repeat i in 0..2000 {\n        %s\n' "$2"
     printf '    }\n    output y = h;\n}\n'
 } >"$1.mlp"
 long normed 'h = batchnorm(h, "n{i}");'
