@@ -307,7 +307,8 @@ check "a library with its weights in it" bash -c '"$1" --lib --target=cpu --cpu=
     [ "$(ls embedded)" = "digits.h
 libdigits.a" ]' - "$mlpc"
 check "a library with its weights beside it" bash -c '
-    "$1" --lib --target=cpu --cpu=native --weights=external -o beside digits.mlp && [ -s beside/digits.weights ]' - "$mlpc"
+    "$1" --lib --target=cpu --cpu=native --weights=external -o beside digits.mlp &&
+    [ -s beside/digits.weights ]' - "$mlpc"
 status "a build for a debugger" 0 env CC="gcc -O0 -g -Wall -Wextra" "$mlpc" --exe --target=cpu -o slow small.mlp
 check "a build for a debugger: no warnings" test -z "$(cat "$scratch/said")"
 check "CC's own options win" \
