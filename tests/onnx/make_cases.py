@@ -975,7 +975,8 @@ def forms():
         ("slope", np.array([0.3], "f4")), ("big", big), ("none", np.array([], np.int64)), ("last", np.array([-1])),
         ("two_two", np.array([0, 2, 2])), ("two_one", np.array([0, 2, 1])), ("four", np.array([0, 4])),
         ("first", np.array([0])), ("second", np.array([2])), ("scale", mine(4)), ("shift", mine(4)),
-        ("centre", mine(4)), ("spread", np.abs(mine(4)) + np.float32(0.5)), ("gain", mine(4)), ("parts", np.array([2, 2])),
+        ("centre", mine(4)), ("spread", np.abs(mine(4)) + np.float32(0.5)), ("gain", mine(4)),
+        ("parts", np.array([2, 2])),
         ("third", np.array([1])),
     ):
         given(name, values)
@@ -1087,7 +1088,8 @@ def all_at_once():
     own = np.random.RandomState(12)
     nodes, reasons, outputs = [], [], []
     initial = [
-        tensor("w", own.randn(6, 4).astype("f4")), tensor("w3", np.ones((2, 6, 4), "f4")), tensor("c5", np.ones(5, "f4")),
+        tensor("w", own.randn(6, 4).astype("f4")), tensor("w3", np.ones((2, 6, 4), "f4")),
+        tensor("c5", np.ones(5, "f4")),
         tensor("c6", np.ones(6, "f4")), tensor("pair", np.ones(2, "f4")), tensor("nan", np.float32(np.nan)),
         tensor("huge", np.float32(1e30)), ints("i0", 0), ints("i1", 1), ints("i2", 2), ints("i5", 5), ints("i7", 7),
         ints("i9", 9), ints("i6", 6), ints("i11", 1, 1), ints("i12", 1, 2), ints("i33", 3, 3), ints("i222", 2, 2, 2),
