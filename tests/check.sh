@@ -162,7 +162,7 @@ done
 [ -n "${SANITIZE:-}" ] && seconds=300 || seconds=60
 MLPC=$PWD/$build/mlpc suite cases run_cases tests/one_level.sh "$build/cases" $seconds tests/cases/public
 MLPC=$PWD/$build/mlpc suite examples run_examples tests/one_level.sh "$build/cases"
-suite random random_networks 16
+suite random random_networks 200
 suite simulated simulated
 
 echo "$passed passed, $failed failed, $skipped skipped"
