@@ -168,7 +168,7 @@ include compiler/install/install.mk
 
 # TOOL or TOOL:PACKAGE. What tests alone use, and do without, comes with `make deps check`.
 TOOLS_NEEDED     = gcc g++ flex bison pkg-config protoc-c:protobuf-c-compiler \
-                   $(if $(filter check,$(MAKECMDGOALS)),cmake ninja:ninja-build zsh mandoc)
+                   $(if $(filter check,$(MAKECMDGOALS)),cmake ninja:ninja-build zsh mandoc cppcheck)
 LIBRARIES_NEEDED = jansson cmocka
 
 deps:

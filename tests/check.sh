@@ -153,10 +153,8 @@ start fuzz tests/fuzz.sh "$build"
 start library tests/library/library.sh "$build"
 start reproducible tests/reproducible.sh "$build"
 start instructions as_users_do tests/instructions.sh "$build"
-# 100 seconds of processor time: only where they are asked for, by `make check ANALYZE=1`.
-[ -z "${ANALYZE:-}" ] || start analyze tests/analyze.sh "$build" gcc cppcheck generated
 for name in messages page golden format style texts networks levels compiler options depfile install tour \
-    program hostile faults cudafaults onnx fuzz library reproducible instructions cuda tune ${ANALYZE:+analyze}; do
+    program hostile faults cudafaults onnx fuzz library reproducible instructions cuda tune; do
     show "$name"
 done
 [ -n "${SANITIZE:-}" ] && seconds=300 || seconds=60
@@ -164,6 +162,7 @@ MLPC=$PWD/$build/mlpc suite cases run_cases tests/one_level.sh "$build/cases" $s
 MLPC=$PWD/$build/mlpc suite examples run_examples tests/one_level.sh "$build/cases"
 suite random random_networks 200
 suite simulated simulated
+[ -n "${SANITIZE:-}" ] || suite analyze env KNOWN=yes tests/analyze.sh "$build" gcc cppcheck
 
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ]
