@@ -470,6 +470,21 @@ check "one entry fewer, a kernel: --info" kernel/program --info
 says "one entry fewer, a kernel: --info counts" '^plans  *4 locked; 0 by'
 counted "one entry fewer, a kernel: --info lists the plans of one row" 4 '^  *1  *[1-4]  locked '
 
+# ---- Forms ----
+# The same program has two forms for 3 rows.
+cp fewer.plan forms.plan
+status "two forms: --tune --forms" 0 kernel/program --tune forms.plan --forms
+says "two forms: the steps' time" '^the whole network  *3 rows: steps [0-9.]* us'
+says "two forms: the kernel's time" '^the whole network  *3 rows: few [0-9.]* us'
+counted "two forms: one is the fastest" 1 ', the fastest$'
+fastest=$(sed -n 's/^the whole .* rows: \([a-z]*\) .*, the fastest$/\1/p' "$scratch/said")
+is "two forms: one entry, with the fastest" \
+    "$(grep -A 3 '^network layers .* rows=3$' forms.plan | grep -c "^ *form $fastest$")" 1
+is "two forms: the products' entries stay" "$(entries forms.plan)" "$(entries fewer.plan)"
+check "two forms: mlpc takes the fastest" \
+    "$mlpc" --target=cuda --random-weights=1 --plan=forms.plan -o formed layers.mlp
+is "two forms: of 3 rows" "$(grep -c "rows = 3, .form = MLP_FORM_${fastest^^}," formed/layers.c)" 1
+
 # ---- mlpc: plan files that cannot be read ----
 # spoilt NAME LINE: bad.plan is wrong in that line
 spoilt() {
