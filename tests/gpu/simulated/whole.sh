@@ -75,14 +75,27 @@ END
 # A parameter that is a single number is staged in front of others.
 verify number rows < <(sed 's/batch/dtype f16; batch/' networks/number_and_bias.mlp)
 
-# Rows of more columns than are kept in one piece unless something needs them so.
+# Rows of more columns than are kept in one piece unless something needs them so; what is stretched over others.
 verify reductions rows <<'END'
 model reductions {
     dtype f16;
     input x: f16[294];
     m = mean(x);
     s = sum(relu(x[3:200]));
-    output y = linear(concat(m, s), 16, "a") * linear(x[0:150], 16, "b");
+    g = layernorm(linear(x[0:150], 16, "b"), "n");
+    r = rmsnorm(g, "r", offset=1) * m + s / 3;
+    output y = linear(concat(m, s), 16, "a") * r;
+    output z: f32 = linear(x[0:64], 200, "z") + 0.5;
+}
+END
+
+# Weights that no block can hold go through its shared memory.
+verify stream few <<'END'
+model stream {
+    dtype f16;
+    input x: f16[33000];
+    h = relu(linear(x, 16, "a"));
+    output y = softmax(linear(h, 16, "b"));
 }
 END
 
