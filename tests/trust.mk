@@ -124,7 +124,7 @@ fuzz_bundle:
 
 .PHONY: fuzz_targets fuzz_engines fuzz fuzz_bundle
 
-# The lines of compiler and runtime that no test reaches: see tests/coverage.sh.
+# The lines of compiler and runtime that neither `make check` nor `make faults` reaches: see tests/coverage.sh.
 coverage:
 	@$(MAKE) --no-print-directory coverage-run B=build/coverage CFLAGS='-O0 -g --coverage -fprofile-update=atomic'
 coverage-run: all $(UNITS) $(TOOLS) fuzz_targets
