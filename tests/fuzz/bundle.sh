@@ -14,6 +14,6 @@ make --no-print-directory fuzz_bundle FUZZERS="$folder" \
 mkdir -p "$folder/lib"
 cp "$loader" "$folder/lib/loader"
 for program in "$folder"/fuzz_*; do
-    ldd "build/fuzz/$(basename "$program")" 2>/dev/null || objdump -p "$program"
+    "$loader" --list "$program"
 done | awk '$2 == "=>" { print $3 }' | sort -u | xargs -I{} cp -L {} "$folder/lib/"
 du -sm "$folder" | awk '{ print $1 " MiB in " $2 }'
