@@ -130,6 +130,7 @@ for program; do
 done
 mkdir -p "$build/cases"
 start tune tests/tune.sh "$build"
+start random random_networks 200
 start networks as_users_do tests/networks.sh "$build"
 start messages tests/messages.sh "$build/mlpc"
 start page tests/messages_page.sh "$build/mlpc"
@@ -154,13 +155,12 @@ start library tests/library/library.sh "$build"
 start reproducible tests/reproducible.sh "$build"
 start instructions as_users_do tests/instructions.sh "$build"
 for name in messages page golden format style texts networks levels compiler options depfile install tour \
-    program hostile faults cudafaults onnx fuzz library reproducible instructions cuda tune; do
+    program hostile faults cudafaults onnx fuzz library reproducible instructions cuda random tune; do
     show "$name"
 done
 [ -n "${SANITIZE:-}" ] && seconds=300 || seconds=60
 MLPC=$PWD/$build/mlpc suite cases run_cases tests/one_level.sh "$build/cases" $seconds tests/cases/public
 MLPC=$PWD/$build/mlpc suite examples run_examples tests/one_level.sh "$build/cases"
-suite random random_networks 200
 suite simulated simulated
 [ -n "${SANITIZE:-}" ] || suite analyze env KNOWN=yes tests/analyze.sh "$build" gcc cppcheck
 
