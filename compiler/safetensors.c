@@ -1,6 +1,7 @@
 /* A mapped file -> a table of tensors, sorted by name, whose data stay in the map. Every claim of the header is
  * checked before anything relies on it: the reader never looks outside the map, and an honest file has exactly one
- * reading. A check that fails writes its message and returns false. */
+ * reading. A check that fails writes its message and returns false. A header that is no JSON is told before anything
+ * that it says. Memory is bounded by the size of the header, whatever it says. */
 #include "safetensors.h"
 
 #include <errno.h>
@@ -13,9 +14,12 @@
 
 #include "bytes.h"
 #include "file_map.h"
+#include "json_members.h"
 #include "quote.h"
 
 enum { LENGTH_BYTES = 8, HEADER_MAX = 100000000 };
+/* Of the shortest member that can be a tensor, the NUL stands for the comma. */
+enum { ENTRY_MIN = sizeof "\"\":{\"dtype\":\"U8\",\"shape\":[],\"data_offsets\":[0,1]}" };
 
 static const struct {
     const char *name;
@@ -33,7 +37,8 @@ struct reader {
     uint64_t header_bytes, data_bytes;
     struct tensor *tensors;
     size_t count;
-    const char *message;
+    const char *name;               /* of the tensor that is being read */
+    const char *message;            /* NULL, or the first mistake */
 };
 
 #define FAIL(reader, ...) ((reader)->message = arena_format((reader)->arena, __VA_ARGS__), false)
@@ -57,50 +62,13 @@ static bool find_header(struct reader *reader, const unsigned char *file, uint64
     return true;
 }
 
-static bool is_escaped(const char *text, size_t at)
+/* Of the tensor that is being read, for messages. */
+static const char *name_of(const struct reader *reader)
 {
-    size_t backslashes = 0;
-    while (backslashes < at && text[at - 1 - backslashes] == '\\')
-        backslashes++;
-    return backslashes % 2;
+    return quote(reader->arena, reader->name);
 }
 
-/* The parser stops right behind the name that stands twice, and tells it only where it is short. */
-static bool fail_duplicate(struct reader *reader, int position)
-{
-    const char *text = (const char *)reader->header;
-    const size_t end = (size_t)position;
-    size_t begin = end - 2;         /* from the closing quote back to the opening one */
-    while (text[begin] != '"' || is_escaped(text, begin))
-        begin--;
-    json_t *name = json_loadb(text + begin, end - begin, JSON_DECODE_ANY, NULL);
-    reader->message =
-        arena_format(reader->arena, "%s stands twice in its header", quote(reader->arena, json_string_value(name)));
-    json_decref(name);
-    return false;
-}
-
-static bool fail_json(struct reader *reader, const json_error_t *error)
-{
-    if (json_error_code(error) == json_error_duplicate_key)
-        return fail_duplicate(reader, error->position);
-    return FAIL(reader, "its header is not good JSON: %s (byte %d)", error->text, error->position);
-}
-
-static bool check_metadata(struct reader *reader, json_t *metadata)
-{
-    const char *key;
-    json_t *text;
-    if (!json_is_object(metadata))
-        return FAIL(reader, "'__metadata__' is not an object");
-    json_object_foreach(metadata, key, text) {
-        if (!json_is_string(text))
-            return FAIL(reader, "%s in '__metadata__' is not a string", quote(reader->arena, key));
-    }
-    return true;
-}
-
-static bool check_fields(struct reader *reader, const char *name, json_t *entry)
+static bool check_fields(struct reader *reader, json_t *entry)
 {
     static const struct {
         const char *name;
@@ -111,95 +79,105 @@ static bool check_fields(struct reader *reader, const char *name, json_t *entry)
                   {"data_offsets", JSON_ARRAY, "an array"}};
     enum { FIELDS = sizeof fields / sizeof *fields };
     if (!json_is_object(entry))
-        return FAIL(reader, "tensor %s is not described by an object", name);
+        return FAIL(reader, "tensor %s is not described by an object", name_of(reader));
     for (size_t i = 0; i < FIELDS; i++) {
         json_t *field = json_object_get(entry, fields[i].name);
         if (!field)
-            return FAIL(reader, "tensor %s has no '%s'", name, fields[i].name);
+            return FAIL(reader, "tensor %s has no '%s'", name_of(reader), fields[i].name);
         if (json_typeof(field) != fields[i].type)
-            return FAIL(reader, "'%s' of tensor %s is not %s", fields[i].name, name, fields[i].what);
+            return FAIL(reader, "'%s' of tensor %s is not %s", fields[i].name, name_of(reader), fields[i].what);
     }
     if (json_object_size(entry) != FIELDS)
-        return FAIL(reader, "tensor %s has fields besides 'dtype', 'shape' and 'data_offsets'", name);
+        return FAIL(reader, "tensor %s has fields besides 'dtype', 'shape' and 'data_offsets'", name_of(reader));
     return true;
 }
 
-static bool read_dtype(struct reader *reader, const char *name, const char *dtype, unsigned *bits)
+static bool read_dtype(struct reader *reader, const char *dtype, struct tensor *tensor, unsigned *bits)
 {
     for (size_t i = 0; i < sizeof element_types / sizeof *element_types; i++) {
         if (!strcmp(dtype, element_types[i].name)) {
+            tensor->dtype = element_types[i].name;
             *bits = element_types[i].bits;
             return true;
         }
     }
-    return FAIL(reader, "tensor %s has the unknown type %s", name, quote(reader->arena, dtype));
+    return FAIL(reader, "tensor %s has the unknown type %s", name_of(reader), quote(reader->arena, dtype));
 }
 
-/* Numbers of an array that must be whole and not negative. */
-static bool read_numbers(struct reader *reader, const char *name, const char *field, json_t *array, int64_t *numbers)
+/* All numbers of an array must be whole and not negative; the first `kept` are wanted. */
+static bool read_numbers(struct reader *reader, const char *field, json_t *array, int64_t *numbers, size_t kept)
 {
     for (size_t i = 0; i < json_array_size(array); i++) {
         json_t *number = json_array_get(array, i);
         if (!json_is_integer(number) || json_integer_value(number) < 0)
-            return FAIL(reader, "'%s' of tensor %s holds what is not a whole number from 0 up", field, name);
-        numbers[i] = json_integer_value(number);
+            return FAIL(reader, "'%s' of tensor %s holds what is not a whole number from 0 up", field,
+                        name_of(reader));
+        if (i < kept)
+            numbers[i] = json_integer_value(number);
     }
     return true;
 }
 
-static bool check_size(struct reader *reader, const char *name, const struct tensor *tensor, unsigned bits)
+static bool read_shape(struct reader *reader, json_t *array, struct tensor *tensor)
 {
-    uint64_t size = 1;
-    for (int i = 0; i < tensor->rank; i++) {
-        if (!CHECKED_MUL(size, (uint64_t)tensor->shape[i], &size))
-            return FAIL(reader, "the shape of tensor %s has more elements than 64 bits can count", name);
-    }
-    if (!CHECKED_MUL(size, bits, &size))
-        return FAIL(reader, "tensor %s has more bits than 64 bits can count", name);
-    if (size % 8)
-        return FAIL(reader, "tensor %s does not end at a whole byte", name);
-    if (size / 8 != tensor->bytes)
-        return FAIL(reader, "tensor %s needs %" PRIu64 " bytes, but its offsets span %zu", name, size / 8,
-                    tensor->bytes);
-    return true;
+    const size_t rank = json_array_size(array), kept = rank < TENSOR_SIZES_KEPT ? rank : TENSOR_SIZES_KEPT;
+    int64_t *sizes = ARENA_ARRAY(reader->arena, int64_t, kept);
+    tensor->rank = (int)rank;
+    tensor->shape = sizes;
+    return read_numbers(reader, "shape", array, sizes, kept);
 }
 
-static bool read_offsets(struct reader *reader, const char *name, json_t *array, struct tensor *tensor)
+static bool read_offsets(struct reader *reader, json_t *array, struct tensor *tensor)
 {
     int64_t offsets[2];
     if (json_array_size(array) != 2)
-        return FAIL(reader, "'data_offsets' of tensor %s are %zu numbers, not 2", name, json_array_size(array));
-    if (!read_numbers(reader, name, "data_offsets", array, offsets))
+        return FAIL(reader, "'data_offsets' of tensor %s are %zu numbers, not 2", name_of(reader),
+                    json_array_size(array));
+    if (!read_numbers(reader, "data_offsets", array, offsets, 2))
         return false;
     if (offsets[0] > offsets[1])
-        return FAIL(reader, "tensor %s ends at byte %" PRId64 ", before it begins at %" PRId64, name, offsets[1],
-                    offsets[0]);
+        return FAIL(reader, "tensor %s ends at byte %" PRId64 ", before it begins at %" PRId64, name_of(reader),
+                    offsets[1], offsets[0]);
     if ((uint64_t)offsets[1] > reader->data_bytes)
-        return FAIL(reader, "tensor %s ends at byte %" PRId64 " of the data, but the file holds %" PRIu64, name,
-                    offsets[1], reader->data_bytes);
+        return FAIL(reader, "tensor %s ends at byte %" PRId64 " of the data, but the file holds %" PRIu64,
+                    name_of(reader), offsets[1], reader->data_bytes);
     tensor->data = reader->data + offsets[0];
     tensor->bytes = (size_t)(offsets[1] - offsets[0]);
     return true;
 }
 
-static bool read_tensor(struct reader *reader, const char *key, json_t *entry, struct tensor *tensor)
+static bool check_size(struct reader *reader, json_t *shape, unsigned bits, size_t bytes)
 {
-    const char *name = quote(reader->arena, key);
+    uint64_t size = 1;
+    for (size_t i = 0; i < json_array_size(shape); i++) {
+        if (!CHECKED_MUL(size, (uint64_t)json_integer_value(json_array_get(shape, i)), &size))
+            return FAIL(reader, "the shape of tensor %s has more elements than 64 bits can count", name_of(reader));
+    }
+    if (!CHECKED_MUL(size, bits, &size))
+        return FAIL(reader, "tensor %s has more bits than 64 bits can count", name_of(reader));
+    if (size % 8)
+        return FAIL(reader, "tensor %s does not end at a whole byte", name_of(reader));
+    if (size / 8 != bytes)
+        return FAIL(reader, "tensor %s needs %" PRIu64 " bytes, but its offsets span %zu", name_of(reader), size / 8,
+                    bytes);
+    return true;
+}
+
+static bool read_tensor(struct reader *reader, json_t *entry)
+{
+    struct tensor tensor = {.name = reader->name};
     unsigned bits;
-    if (!check_fields(reader, name, entry))
+    if (!check_fields(reader, entry))
         return false;
-    const char *dtype = json_string_value(json_object_get(entry, "dtype"));
     json_t *shape = json_object_get(entry, "shape");
-    int64_t *sizes = ARENA_ARRAY(reader->arena, int64_t, json_array_size(shape));
-    *tensor = (struct tensor){
-        .name = arena_copy(reader->arena, key, strlen(key)),
-        .dtype = arena_copy(reader->arena, dtype, strlen(dtype)),
-        .rank = (int)json_array_size(shape),
-        .shape = sizes,
-    };
-    return read_dtype(reader, name, dtype, &bits) && read_numbers(reader, name, "shape", shape, sizes) &&
-           read_offsets(reader, name, json_object_get(entry, "data_offsets"), tensor) &&
-           check_size(reader, name, tensor, bits);
+    if (!read_dtype(reader, json_string_value(json_object_get(entry, "dtype")), &tensor, &bits) ||
+        !read_shape(reader, shape, &tensor) ||
+        !read_offsets(reader, json_object_get(entry, "data_offsets"), &tensor) ||
+        !check_size(reader, shape, bits, tensor.bytes))
+        return false;
+    tensor.name = arena_copy(reader->arena, reader->name, strlen(reader->name));
+    reader->tensors[reader->count++] = tensor;
+    return true;
 }
 
 static int by_place(const void *a, const void *b)
@@ -238,20 +216,38 @@ static bool check_coverage(struct reader *reader)
     return true;
 }
 
-static bool read_entries(struct reader *reader, json_t *header)
+/* Strings, which are not kept. They may have any length, unlike anything in their place. */
+static void check_metadata(struct reader *reader, struct json_members *header)
 {
+    struct json_members metadata;
     const char *key;
-    json_t *entry;
-    reader->tensors = ARENA_ARRAY(reader->arena, struct tensor, json_object_size(header));
-    json_object_foreach(header, key, entry) {
-        if (!strcmp(key, "__metadata__")) {
-            if (!check_metadata(reader, entry))
-                return false;
-        } else if (!read_tensor(reader, key, entry, &reader->tensors[reader->count++])) {
-            return false;
-        }
+    if (json_members_value_begins(header) != '{') {
+        json_decref(json_members_value(header, JSON_PART_MAX));
+        if (!reader->message)
+            (void)FAIL(reader, "'__metadata__' is not an object");
+        return;
     }
-    return check_coverage(reader);
+    json_members_begin(&metadata, header->text);
+    while ((key = json_members_next(&metadata))) {
+        const bool string = json_members_value_begins(&metadata) == '"';
+        if (!string && !reader->message)
+            (void)FAIL(reader, "%s in '__metadata__' is not a string", quote(reader->arena, key));
+        json_decref(json_members_value(&metadata, string ? SIZE_MAX : JSON_PART_MAX));
+    }
+}
+
+/* After a mistake in what the header says, the rest must only be JSON. */
+static void read_member(struct reader *reader, struct json_members *header, const char *key)
+{
+    if (!strcmp(key, "__metadata__")) {
+        check_metadata(reader, header);
+        return;
+    }
+    json_t *entry = json_members_value(header, JSON_PART_MAX);
+    reader->name = key;
+    if (entry && !reader->message)
+        read_tensor(reader, entry);
+    json_decref(entry);
 }
 
 /* The parser may pass over a NUL byte, and then counts one byte too few. */
@@ -263,18 +259,27 @@ static bool check_no_nul(struct reader *reader)
 
 static bool read_header(struct reader *reader)
 {
-    json_error_t error;
+    struct json_text text = {
+        .arena = reader->arena,
+        .bytes = (const char *)reader->header,
+        .length = reader->header_bytes,
+    };
+    struct json_members members;
+    const char *key;
     if (!check_no_nul(reader))
         return false;
-    json_t *header = json_loadb((const char *)reader->header, reader->header_bytes,
-                                JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);
-    if (!header)
-        return fail_json(reader, &error);
-    bool good = read_entries(reader, header);
-    json_decref(header);
-    if (good && reader->count)
+    reader->tensors = ARENA_ARRAY(reader->arena, struct tensor, reader->header_bytes / ENTRY_MIN);
+    json_members_begin(&members, &text);
+    while ((key = json_members_next(&members)))
+        read_member(reader, &members, key);
+    json_text_end(&text);
+    if (text.message)
+        reader->message = text.message;
+    if (reader->message || !check_coverage(reader))
+        return false;
+    if (reader->count)
         qsort(reader->tensors, reader->count, sizeof *reader->tensors, by_name);
-    return good;
+    return true;
 }
 
 /* NULL, or why it cannot be. */

@@ -9,11 +9,14 @@
 
 #include "arena.h"
 
+/* What is kept of a shape: more than networks read. A header can claim tens of thousands of sizes a tensor. */
+enum { TENSOR_SIZES_KEPT = 8 };
+
 struct tensor {
     const char *name;
     const char *dtype;              /* "F32", "BF16", ... as the file says */
     int rank;
-    const int64_t *shape;
+    const int64_t *shape;           /* the first TENSOR_SIZES_KEPT of it */
     const unsigned char *data;      /* may be at any alignment */
     size_t bytes;
 };

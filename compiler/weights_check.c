@@ -15,9 +15,9 @@
 static const char *shape_text(struct arena *arena, const int64_t *shape, int rank)
 {
     const char *text = "[";
-    for (int i = 0; i < rank && i < 8; i++)
+    for (int i = 0; i < rank && i < TENSOR_SIZES_KEPT; i++)
         text = arena_format(arena, "%s%s%" PRId64, text, i ? ", " : "", shape[i]);
-    return arena_format(arena, "%s%s]", text, rank > 8 ? ", ..." : "");
+    return arena_format(arena, "%s%s]", text, rank > TENSOR_SIZES_KEPT ? ", ..." : "");
 }
 
 static bool is_matrix(const struct tensor *tensor, int64_t rows, int64_t cols)

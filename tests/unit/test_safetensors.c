@@ -243,6 +243,26 @@ static const struct {
     {"{\"w\":{\"dtype\":\"F32\",\"dtype\":\"F32\"}}", "'dtype' stands twice"},
     {"{\"a.tensor.name.longer.than.twenty\":1,\"a.tensor.name.longer.than.twenty\":2}",
      "'a.tensor.name.longer.than.twenty' stands twice"},
+    {"{\"\\u0061\\n\\ud83d\\uDE00\\/\":1,\"b\":1,\"a\\u000A\xf0\x9f\x98\x80/\":2}", "stands twice"},
+    {"{\"\\u00e9\":1,\"\xc3\xa9\":2}", "'\xc3\xa9' stands twice"},
+    {"{\"b\":1,\"a\":1,\"b\":1,\"a\":1}", "'b' stands twice"},
+    {"{\"a\":1,\"a\":1,", "'a' stands twice"},
+    {"{\"b\":{\"x\":1,\"x\":1},\"a\":1,\"a\":1}", "'x' stands twice"},
+    {"{\"b\":1,\"a\":1,\"ab\":1,\"\":1,\"b\\\"\":1}", "tensor 'b' is not described by an object"},
+    {"{\"__metadata__\":{\"a\":\"\",\"\\u0061\":\"\"}," F32("w", "[2]", "[0,8]") "}", "'a' stands twice"},
+    {"{\"__metadata__\":{\"w\":\"\"}," F32("w", "[2]", "[0,8]") "}", NULL},
+    {"{\"__metadata__\":{}," F32("w", "[2]", "[0,8]") ",\"__metadata__\":{}}", "'__metadata__' stands twice"},
+    {"{\"__metadata__\":{\"a\":\"\",}," F32("w", "[2]", "[0,8]") "}", "string or '}' expected near '}' (byte 25)"},
+    {"{\"w\":1,x", "string or '}' expected near 'x' (byte 8)"},
+    {"{\"w\" \"v\":1}", "':' expected near '\"v\"' (byte 8)"},
+    {"{\"w\":1 \"\n\":1}", "unexpected newline near '\"' (byte 8)"},
+    {"{\"w\":1 \xff", "unable to decode byte 0xff (byte 7)"},
+    {"{\"w\":1", "'}' expected near end of file (byte 6)"},
+    {"{\"w\":[1,]}", "near ']' (byte 9)"},
+    {"{\"w\\u0000\":1}", "NUL byte in object key not supported near '\"w\\u0000\"' (byte 10)"},
+    {"{" F32("w", "[2]", "[0,8]") "} 12", "end of file expected near '12' (byte 57)"},
+    {"{" F32("w", "[0,1,2,3,4,5,6,7,8,4611686018427387904]", "[0,8]") "}", "needs 0 bytes"},
+    {"{" F32("w", "[1,1,1,1,1,1,1,1,1,-2]", "[0,8]") "}", "'shape'"},
 };
 
 static void test_headers(void **state)
@@ -316,6 +336,33 @@ static void test_long_name(void **state)
     safetensors_close(&file);
 }
 
+/* Headers with blanks in the middle: so long may a part be, and no longer. */
+static void test_long_parts(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *before, *after;
+        int taken;                  /* by the part besides the blanks */
+        const char *says;           /* where there is one more */
+    } parts[] = {
+        {"{\"w\":{", "\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}}", 48,
+         "what its header says of 'w' has more than 65536 bytes"},
+        {"{\"__metadata__\":{\"", "\":\"\"}," F32("w", "[2]", "[0,8]") "}", 2,
+         "a name in its header has more than 65536 bytes"},
+        {"{\"__metadata__\":{\"a\":\"", "\"}," F32("w", "[2]", "[0,8]") "}", 0, NULL},
+    };
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        const int most = 65536 - parts[i].taken;
+        const char *good = arena_format(arena, "%s%*s%s", parts[i].before, most, "", parts[i].after);
+        message_of(scratch_safetensors(good, zeros, 8), SAFETENSORS_OK);
+        const char *longer = arena_format(arena, "%s%*s%s", parts[i].before, most + 1, "", parts[i].after);
+        const char *message = message_of(scratch_safetensors(longer, zeros, 8),
+                                         parts[i].says ? SAFETENSORS_BROKEN : SAFETENSORS_OK);
+        if (parts[i].says)
+            assert_string_equal(message, parts[i].says);
+    }
+}
+
 static void test_names_are_utf8(void **state)
 {
     (void)state;
@@ -360,6 +407,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_cut_files, begin, end),
         cmocka_unit_test_setup_teardown(test_deep_nesting, begin, end),
         cmocka_unit_test_setup_teardown(test_long_name, begin, end),
+        cmocka_unit_test_setup_teardown(test_long_parts, begin, end),
         cmocka_unit_test_setup_teardown(test_names_are_utf8, begin, end),
         cmocka_unit_test_setup_teardown(test_unreadable, begin, end),
     };
