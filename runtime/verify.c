@@ -36,19 +36,25 @@ static void print_report(const mlp_verification *v)
     printf("whole network: %.2e from float64, whose largest output is %.3g\n", v->chain_error, v->chain_size);
 }
 
+/* "nan" and never "-nan": which of the two an operation makes is the C compiler's choice. */
+static double shown(double value)
+{
+    return isnan(value) ? fabs(value) : value;
+}
+
 static int complain_step(const mlp_verification *v, size_t index)
 {
     const mlp_step *step = &v->model->steps[index];
     const mlp_finding *f = &v->steps[index];
     char place[96];
-    snprintf(place, sizeof place, "row %zu, column %zu is %.9g", f->row, f->column, f->got);
+    snprintf(place, sizeof place, "row %zu, column %zu is %.9g", f->row, f->column, shown(f->got));
     if (f->changed >= 0)
         return mlp_complain(v->command, MLP_EXIT_WRONG,
                             "step %zu (%s:%d: %s) reads %s, which has changed since it was stored: %s, was %.9g",
                             index + 1, v->model->spec, step->line, step->text, v->model->values[f->changed].name, place,
-                            f->want.value);
+                            shown(f->want.value));
     return mlp_complain(v->command, MLP_EXIT_WRONG, "step %zu (%s:%d: %s) diverges: %s, should be %.9g within %.2e",
-                        index + 1, v->model->spec, step->line, step->text, place, f->want.value, f->want.bound);
+                        index + 1, v->model->spec, step->line, step->text, place, shown(f->want.value), f->want.bound);
 }
 
 static int judge(const mlp_verification *v)
@@ -60,12 +66,12 @@ static int judge(const mlp_verification *v)
         return mlp_complain(v->command, MLP_EXIT_WRONG,
                             "the network in one kernel diverges: output %s, row %zu, column %zu is %.9g, should be "
                             "%.9g within %.2e", v->model->outputs[v->whole_output].name, v->whole.row, v->whole.column,
-                            v->whole.got, v->whole.want.value, v->whole.want.bound);
+                            shown(v->whole.got), shown(v->whole.want.value), v->whole.want.bound);
     if (v->form == MLP_FORM_STEPS && v->whole_output >= 0)
         return mlp_complain(v->command, MLP_EXIT_WRONG,
                             "a run differs from its steps: output %s, row %zu, column %zu is %.9g, by steps %.9g",
-                            v->model->outputs[v->whole_output].name, v->whole.row, v->whole.column, v->whole.got,
-                            v->whole.want.value);
+                            v->model->outputs[v->whole_output].name, v->whole.row, v->whole.column,
+                            shown(v->whole.got), shown(v->whole.want.value));
     if (v->alone_output >= 0 && v->alone_threads)
         return mlp_complain(v->command, MLP_EXIT_WRONG, "output %s, row %zu, has other bits in a batch of %zu on %zu "
                             "thread%s", v->model->outputs[v->alone_output].name, v->alone_row, v->alone_rows,
