@@ -282,7 +282,7 @@ static struct operand float_list(struct translation *t, const struct onnx_node *
     struct constant *constant = ARENA_NEW(t->arena, struct constant);
     *constant = (struct constant){.name = name, .type = ELEMENT_F32, .count = count};
     constant->shape = (struct shape){1, {(int64_t)count}};
-    constant->bytes = (const unsigned char *)floats;
+    constant->bytes = tensor_raw_32(t->arena, floats, count, sizeof *floats);
     return (struct operand){.constant = constant};
 }
 

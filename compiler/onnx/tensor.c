@@ -66,8 +66,7 @@ static bool read_shape(struct reading *reading)
     return true;
 }
 
-/* Elements as raw data have them, from a list of 32 or 64 bits each: protobuf widens smaller integers, f16 and bf16. */
-static const unsigned char *raw_32(struct arena *arena, const void *list, size_t count, size_t size)
+const unsigned char *tensor_raw_32(struct arena *arena, const void *list, size_t count, size_t size)
 {
     unsigned char *bytes = arena_array(arena, count, size);
     for (size_t i = 0; i < count; i++) {
@@ -99,7 +98,7 @@ static bool read_typed(struct reading *reading)
     switch (constant->type) {
     case ELEMENT_F32:
         count = proto->n_float_data;
-        constant->bytes = raw_32(arena, proto->float_data, count, size);
+        constant->bytes = tensor_raw_32(arena, proto->float_data, count, size);
         break;
     case ELEMENT_F64:
         count = proto->n_double_data;
@@ -116,7 +115,7 @@ static bool read_typed(struct reading *reading)
         break;
     default:
         count = proto->n_int32_data;
-        constant->bytes = raw_32(arena, proto->int32_data, count, size);
+        constant->bytes = tensor_raw_32(arena, proto->int32_data, count, size);
         break;
     }
     return count == constant->count || refuse(reading, "holds another number of elements than its shape says");

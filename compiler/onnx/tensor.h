@@ -13,6 +13,10 @@ struct constant *tensor_load(struct model *model, const struct onnx_node *node, 
  * accounts for. */
 struct constant *tensor_new(struct model *model, const char *name, enum element type, const struct shape *shape);
 
+/* Elements as raw data have them, little-endian and of `size` bytes, from a list of 32 bits each in this processor's
+ * order: protobuf widens smaller integers, f16 and bf16. */
+const unsigned char *tensor_raw_32(struct arena *arena, const void *list, size_t count, size_t size);
+
 size_t element_size(enum element type);         /* 0: one that has no numbers */
 
 /* Every element as a double: exact, but for integers beyond 2^53. */
