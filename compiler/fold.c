@@ -69,7 +69,7 @@ struct graph *fold_batchnorm(const struct graph *graph)
     for (int i = 0; (size_t)i < graph->nodes.count; i++) {
         const struct node *node = graph_node(graph, i);
         int operand = node->in_count ? node->in[0] : -1;
-        const struct node *before = operand < 0 ? NULL : graph_node(rewrite.to, rewrite.map[operand]);
+        const struct node *before = operand < 0 ? node : graph_node(rewrite.to, rewrite.map[operand]);
         if (node->op == OP_AFFINE && before->op == OP_LINEAR && rewrite.uses[operand] == 1 && !fold_is_full(before))
             fold_behind(&rewrite, i);
         else if (node->op == OP_LINEAR && before->op == OP_AFFINE && products_only[operand])
