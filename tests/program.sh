@@ -30,6 +30,9 @@ check "by name" ./digits y=by_name.npy x=x.npy
 check "both are the same" cmp by_position.npy by_name.npy
 check "again" ./digits x.npy again.npy
 check "the same bits again" cmp by_position.npy again.npy
+cp x.npy both.npy
+check "an output in the place of its input" ./digits both.npy both.npy
+check "the same bits there" cmp by_position.npy both.npy
 check "--verify" ./digits --verify x=x.npy
 check "--bench" ./digits --bench --batch 1
 check "--bench --json" ./digits --bench --batch 360 --json
