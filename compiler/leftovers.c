@@ -33,7 +33,7 @@ static void remove_and_die(int number)
 
 static void watch(void)
 {
-    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE, SIGALRM, SIGXCPU, SIGUSR1, SIGUSR2};
     struct sigaction old, ours = {.sa_handler = remove_and_die, .sa_flags = SA_RESETHAND | SA_NODEFER};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         if (!sigaction(numbers[i], NULL, &old) && old.sa_handler == SIG_DFL)

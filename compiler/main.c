@@ -1,6 +1,7 @@
 /* What the command line asks for, and what becomes of its result. */
 #include <inttypes.h>
 #include <jansson.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -239,6 +240,7 @@ static enum exit_status compile_main(int argc, char **argv)
 int main(int argc, char **argv)
 {
     mlp_hold_standard_files();
+    signal(SIGXFSZ, SIG_IGN);       /* a write beyond `ulimit -f` fails like any other */
     json_set_alloc_funcs(sure_malloc, free);
     const bool imports = argc > 1 && !strcmp(argv[1], "import");
     enum exit_status status = imports ? import_main(argc - 1, argv + 1) : compile_main(argc, argv);

@@ -1,6 +1,7 @@
 /* main() of every generated program. */
 #include "command.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,6 +86,7 @@ static int dispatch(const mlp_command *command)
 int mlp_program(int argc, char **argv, const mlp_model *model)
 {
     mlp_hold_standard_files();
+    signal(SIGXFSZ, SIG_IGN);       /* a write beyond `ulimit -f` fails like any other */
     mlp_command command = {.program = argc > 0 ? file_name(argv[0]) : model->name, .model = model};
     if (model->version != MLP_RUNTIME_VERSION)
         return mlp_complain(&command, MLP_EXIT_FAILED, "made for runtime %d, this is %d", model->version,

@@ -288,6 +288,16 @@ status "a file where the folder should be" 3 "$mlpc" --target=cpu -o file digits
 status "a folder that cannot be made" 3 "$mlpc" --target=cpu -o file/below digits.mlp
 status "a program in no folder" 3 "$mlpc" --exe --target=cpu -o no/such/folder/program digits.mlp
 status "a disk that is full" 3 full_disk 8 "$mlpc" --target=cpu -o full digits.mlp
+status "a limit on files" 3 bash -c "ulimit -f 8; exec '$mlpc' --target=cpu -o full digits.mlp"
+printf '#!/bin/sh\nkill -"$SIGNAL" "$PPID"\nsleep 0.1\n' >ending && chmod +x ending && mkdir -p temporary
+for signal in INT QUIT PIPE XCPU USR1; do
+    {
+        (ulimit -c 0; export SIGNAL=$signal CC=$PWD/ending TMPDIR=$PWD/temporary
+            exec "$mlpc" --exe --target=cpu -o ended digits.mlp)
+    } >/dev/null 2>&1
+    check "SIG$signal ends it" test $? -gt 128
+    check "and leaves nothing" test -z "$(ls -A temporary; ls | grep '^ended')"
+done
 check "a disk that is full: no sources" bash -c '[ -z "$(ls -A full 2>/dev/null)" ]'
 status "a C compiler that fails" 3 env CC=false "$mlpc" --exe --target=cpu -o failed digits.mlp
 status "no C compiler" 3 env CC=/no/such/compiler "$mlpc" --exe --target=cpu -o failed digits.mlp

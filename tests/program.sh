@@ -136,6 +136,8 @@ wrong "more rows than memory can hold" huge.npy
 status "no such input" 3 ./digits none/x.npy y.npy
 status "an output in no folder" 3 ./digits x.npy none/y.npy
 status "a disk that is full" 3 full_disk 8 ./digits x.npy full.npy
+status "a limit on files" 3 bash -c 'ulimit -f 1; exec ./digits x.npy limited.npy'
+check "nothing of it is left" test -z "$(ls -A | grep 'limited\|part-')"
 check "a disk that is full: no output" test ! -e full.npy
 
 # ---- Weights from a file ----

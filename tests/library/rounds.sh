@@ -6,6 +6,7 @@ cd "$(dirname "$0")/../.." || exit 1
 . tests/lib.sh
 build=$(absolute "$1")
 count=${2:-10000}
+[ "$count" -ge 1000 ] || { echo "rounds.sh: at least 1000 rounds: the first hundreds fill caches" >&2; exit 2; }
 gcc="gcc -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -O1"
 other=README.md                     # is no weights file
 
